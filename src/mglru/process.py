@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Running other programs: own process group, a time limit, a log, nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mglru.errors import LabError
+
+TAIL_LINES = 20
+POLL_SECONDS = 0.1
+
+
+def tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
+    """Return the last lines of a log file, decoded leniently."""
+    return path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else []
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and everything it started, and wait for it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait(
+    process: subprocess.Popen[bytes],
+    *,
+    limit_seconds: float,
+    on_tick: Callable[[], None] | None = None,
+) -> bool:
+    """Wait for a process that leads its own group; return False if the limit ran out.
+
+    The whole group is gone when this returns or raises, also after Ctrl-C.
+    """
+    deadline = time.monotonic() + limit_seconds
+    try:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(POLL_SECONDS)
+                return True
+            if on_tick:
+                on_tick()
+            if time.monotonic() > deadline:
+                return False
+    finally:
+        kill_group(process)
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    purpose: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    limit_seconds: float = 600,
+    next_step: str = "",
+    ok: Sequence[int] = (0,),
+    on_tick: Callable[[], None] | None = None,
+) -> str:
+    """Run a program to its end and return what it printed (stdout and stderr together).
+
+    Args:
+        argv: the program and its arguments.
+        purpose: what this is for, as in "cannot <purpose>".
+        cwd: working directory.
+        env: variables added to the environment.
+        log: file that keeps the output; a temporary one if None.
+        limit_seconds: real time after which the program is killed.
+        next_step: advice for the error message.
+        ok: exit statuses that are not an error.
+        on_tick: called about ten times a second while the program runs.
+
+    Raises:
+        LabError: the program is missing, failed, or ran out of time.
+    """
+    command = shlex.join(str(arg) for arg in argv)
+    with contextlib.ExitStack() as stack:
+        if log is None:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="mglru-"))
+            log = Path(scratch) / "log"
+        with log.open("wb") as output:
+            try:
+                process = subprocess.Popen(
+                    [str(arg) for arg in argv],
+                    cwd=cwd,
+                    env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise LabError(
+                    f"cannot {purpose}: {argv[0]}: {error.strerror}",
+                    command=command,
+                    next_step=next_step or f"install the package that provides {argv[0]}",
+                ) from error
+            finished = wait(process, limit_seconds=limit_seconds, on_tick=on_tick)
+        if not finished or process.returncode not in ok:
+            how = f"exit status {process.returncode}" if finished else f"over {limit_seconds:.0f} s"
+            raise LabError(
+                f"cannot {purpose}: {how}",
+                command=command,
+                log_tail=tail(log),
+                next_step=next_step,
+            )
+        return log.read_text(errors="replace")
