@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What every program inside the guest shares: the result channel, the
+ * snapshots of kernel counters, and errors that reach the host.
+ *
+ * The channel ($MGLRU_CHANNEL) is a serial line of its own, apart from the
+ * console. Every event is one line of JSON. The cgroup under test is
+ * $MGLRU_CGROUP (empty: the root).
+ */
+#ifndef MGLRU_LAB_H
+#define MGLRU_LAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NSEC_PER_SEC 1000000000ULL
+#define NSEC_PER_USEC 1000ULL
+
+/* Open the channel; every other function needs it. Dies if it cannot. */
+void lab_open(void);
+
+/* Send one JSON object, given without its braces: lab_event("\"event\":\"x\""). */
+void lab_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Report the message (with errno's text if set) to the host and exit(1). */
+void lab_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/*
+ * Send all of /proc/vmstat and the cgroup's memory.stat and memory.events,
+ * with the time: {"event":"counters","phase":PHASE,"clock_ns":N,
+ * "vmstat":{...},"memory.stat":{...},"memory.events":{...}}.
+ * The measured part of a run lies between the phases "begin" and "end".
+ */
+void lab_counters(const char *phase);
+
+/* Send one figure: {"event":"metric","name":NAME,"value":VALUE}. */
+void lab_metric(const char *name, double value);
+
+/* Move the calling process into the cgroup under test. */
+void lab_join(void);
+
+/* Nanoseconds on CLOCK_MONOTONIC (virtual time on the virtual-time machines). */
+uint64_t lab_now_ns(void);
+
+/* Sleep for exactly this long (no timer slack). */
+void lab_sleep_ns(uint64_t nsec);
+
+/* Write a string to an existing file (sysfs, procfs, cgroupfs); dies on error. */
+void lab_write(const char *path, const char *value);
+
+/* Read a whole (small) file into buf, NUL-terminated; -1 if it cannot be read. */
+int lab_read(const char *path, char *buf, size_t size);
+
+#endif
