@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The guest's first process. It mounts the usual file systems, says on the
+ * result channel which kernel it runs on, then carries out the plan, one line
+ * at a time, and powers off:
+ *
+ *	init PLAN
+ *
+ * The host's files are at their own paths and, whatever a tmpfs may cover,
+ * below /run/host, which is the prefix that plans use.
+ *
+ * A plan is text; fields are separated by tabs, so that arguments may hold
+ * spaces. The first thing that fails ends the plan and is reported.
+ *
+ *	symbol	NAME			report whether the kernel has this symbol
+ *	disk	NAME	ATTRIBUTE=VALUE...	make a null_blk disk /dev/NAME
+ *	load	IMAGE	DEVICE		copy a disk image (holes are skipped)
+ *	mount	TYPE	SOURCE	TARGET	[OPTIONS]
+ *	mkdir	PATH
+ *	write	PATH	VALUE
+ *	env	NAME	VALUE		for the programs that follow
+ *	lru_gen				report lru_gen/enabled
+ *	counters	PHASE		send a snapshot of the counters
+ *	drop_caches
+ *	step	LABEL	CGROUP	PROGRAM	ARGUMENT...	run and wait; CGROUP "-": stay
+ *	spawn	CGROUP	PROGRAM	ARGUMENT...	run in the background until power-off
+ */
+#include "lab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/reboot.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_FIELDS 64
+#define COPY_BYTES (1 << 20)
+/* The host's files as they are, also those that a tmpfs of the guest covers. */
+#define HOST_ROOT "/run/host"
+
+struct fields {
+	int count;
+	char *at[MAX_FIELDS + 1];
+};
+
+static void power_off(void)
+{
+	/* A child that could not start its program also ends here. */
+	if (getpid() != 1)
+		return;
+	sync();
+	reboot(LINUX_REBOOT_CMD_POWER_OFF);
+	_exit(1);
+}
+
+static void mount_or_die(const char *type, const char *source, const char *target,
+			 const char *options)
+{
+	if (mount(source, target, type, MS_NOATIME, options))
+		lab_die("cannot mount %s (%s) on %s", source, type, target);
+}
+
+static void make_dir(const char *path)
+{
+	if (mkdir(path, 0755) && errno != EEXIST)
+		lab_die("cannot create %s", path);
+}
+
+/* The host's root is read-only: everything writable is a tmpfs of the guest. */
+static void mount_basics(void)
+{
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	lab_open();
+	mount_or_die("cgroup2", "cgroup2", "/sys/fs/cgroup", NULL);
+	mount_or_die("configfs", "configfs", "/sys/kernel/config", NULL);
+	mount_or_die("debugfs", "debugfs", "/sys/kernel/debug", NULL);
+	mount_or_die("tmpfs", "tmpfs", "/run", NULL);
+	make_dir(HOST_ROOT);
+	if (mount("/", HOST_ROOT, NULL, MS_BIND, NULL))
+		lab_die("cannot bind the host's root to " HOST_ROOT);
+	mount_or_die("tmpfs", "tmpfs", "/tmp", NULL);
+	mount_or_die("tmpfs", "tmpfs", "/mnt", NULL);
+	make_dir("/dev/shm");
+	mount_or_die("tmpfs", "tmpfs", "/dev/shm", NULL);
+	make_dir("/mnt/data");
+	lab_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+}
+
+static void report_kernel(void)
+{
+	struct utsname name;
+
+	uname(&name);
+	lab_event("\"event\":\"kernel\",\"release\":\"%s\",\"version\":\"%s\"", name.release,
+		  name.version);
+}
+
+static void report_symbol(const char *wanted)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	char name[512];
+	int found = 0;
+
+	if (!symbols)
+		lab_die("cannot read /proc/kallsyms");
+	while (!found && fscanf(symbols, "%*s %*s %511s%*[^\n]", name) == 1)
+		found = !strcmp(name, wanted);
+	fclose(symbols);
+	lab_event("\"event\":\"symbol\",\"name\":\"%s\",\"present\":%s", wanted,
+		  found ? "true" : "false");
+}
+
+static void report_lru_gen(void)
+{
+	char enabled[64] = "";
+
+	if (lab_read("/sys/kernel/mm/lru_gen/enabled", enabled, sizeof(enabled)) < 0)
+		strcpy(enabled, "absent");
+	enabled[strcspn(enabled, "\n")] = '\0';
+	lab_event("\"event\":\"lru_gen\",\"enabled\":\"%s\"", enabled);
+}
+
+/* null_blk through configfs; since 5.19 the disk is named after the directory. */
+static void make_disk(const struct fields *line)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/sys/kernel/config/nullb/%s", line->at[1]);
+	make_dir(path);
+	for (int i = 2; i < line->count; i++) {
+		char *value = strchr(line->at[i], '=');
+
+		if (!value) {
+			errno = 0;
+			lab_die("disk attribute '%s' has no value", line->at[i]);
+		}
+		*value++ = '\0';
+		snprintf(path, sizeof(path), "/sys/kernel/config/nullb/%s/%s", line->at[1],
+			 line->at[i]);
+		lab_write(path, value);
+	}
+	snprintf(path, sizeof(path), "/sys/kernel/config/nullb/%s/power", line->at[1]);
+	lab_write(path, "1");
+}
+
+static int all_zero(const char *data, size_t size)
+{
+	return !data[0] && !memcmp(data, data + 1, size - 1);
+}
+
+/* Copy past the page cache on both sides, so that a run starts with it empty. */
+static void load_image(const char *image, const char *device)
+{
+	int in = open(image, O_RDONLY | O_CLOEXEC);
+	int out = open(device, O_WRONLY | O_DIRECT | O_CLOEXEC);
+	off_t offset = 0;
+	ssize_t got;
+	char *data;
+
+	if (in < 0 || out < 0 || posix_memalign((void **)&data, 4096, COPY_BYTES))
+		lab_die("cannot copy %s to %s", image, device);
+	while ((offset = lseek(in, offset, SEEK_DATA)) >= 0) {
+		offset &= ~4095L;
+		got = pread(in, data, COPY_BYTES, offset);
+		if (got <= 0)
+			break;
+		if (!all_zero(data, got) && pwrite(out, data, got, offset) != got)
+			lab_die("cannot write %s", device);
+		posix_fadvise(in, 0, offset, POSIX_FADV_DONTNEED);
+		offset += got;
+	}
+	close(in);
+	if (close(out))
+		lab_die("cannot finish %s", device);
+	free(data);
+}
+
+static pid_t start(const char *cgroup, char **argv)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		lab_die("cannot fork");
+	if (child)
+		return child;
+	if (strcmp(cgroup, "-")) {
+		setenv("MGLRU_CGROUP", cgroup, 1);
+		lab_join();
+	}
+	execv(argv[0], argv);
+	lab_die("cannot start %s", argv[0]);
+}
+
+static void run_step(const char *label, const char *cgroup, char **argv)
+{
+	uint64_t begin = lab_now_ns();
+	pid_t child = start(cgroup, argv);
+	int status;
+
+	lab_event("\"event\":\"start\",\"label\":\"%s\"", label);
+	while (waitpid(child, &status, 0) < 0)
+		;
+	lab_event("\"event\":\"step\",\"label\":\"%s\",\"status\":%d,\"signal\":%d,\"seconds\":%.9f",
+		  label, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+		  WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+		  (lab_now_ns() - begin) / (double)NSEC_PER_SEC);
+}
+
+static void need(const struct fields *line, int count)
+{
+	if (line->count < count) {
+		errno = 0;
+		lab_die("plan: '%s' needs %d fields, has %d", line->at[0], count, line->count);
+	}
+}
+
+static void drop_caches(void)
+{
+	sync();
+	lab_write("/proc/sys/vm/drop_caches", "3");
+}
+
+static int carry_out_files(const struct fields *line)
+{
+	const char *verb = line->at[0];
+
+	if (!strcmp(verb, "mount")) {
+		need(line, 4);
+		make_dir(line->at[3]);
+		mount_or_die(line->at[1], line->at[2], line->at[3],
+			     line->count > 4 ? line->at[4] : NULL);
+	} else if (!strcmp(verb, "mkdir")) {
+		need(line, 2);
+		make_dir(line->at[1]);
+	} else if (!strcmp(verb, "write")) {
+		need(line, 3);
+		lab_write(line->at[1], line->at[2]);
+	} else if (!strcmp(verb, "disk")) {
+		need(line, 2);
+		make_disk(line);
+	} else if (!strcmp(verb, "load")) {
+		need(line, 3);
+		load_image(line->at[1], line->at[2]);
+	} else {
+		return 0;
+	}
+	return 1;
+}
+
+static void carry_out(struct fields *line)
+{
+	const char *verb = line->at[0];
+
+	if (carry_out_files(line))
+		return;
+	if (!strcmp(verb, "symbol")) {
+		need(line, 2);
+		report_symbol(line->at[1]);
+	} else if (!strcmp(verb, "lru_gen")) {
+		report_lru_gen();
+	} else if (!strcmp(verb, "env")) {
+		need(line, 3);
+		setenv(line->at[1], line->at[2], 1);
+	} else if (!strcmp(verb, "counters")) {
+		need(line, 2);
+		lab_counters(line->at[1]);
+	} else if (!strcmp(verb, "drop_caches")) {
+		drop_caches();
+	} else if (!strcmp(verb, "step")) {
+		need(line, 4);
+		run_step(line->at[1], line->at[2], line->at + 3);
+	} else if (!strcmp(verb, "spawn")) {
+		need(line, 3);
+		start(line->at[1], line->at + 2);
+	} else {
+		errno = 0;
+		lab_die("plan: unknown verb '%s'", verb);
+	}
+}
+
+static void split(char *text, struct fields *line)
+{
+	line->count = 0;
+	text[strcspn(text, "\n")] = '\0';
+	while (text && line->count < MAX_FIELDS)
+		line->at[line->count++] = strsep(&text, "\t");
+	line->at[line->count] = NULL;
+}
+
+static void run_plan(const char *path)
+{
+	FILE *plan = fopen(path, "re");
+	char *text = NULL;
+	struct fields line;
+	size_t size = 0;
+
+	if (!plan)
+		lab_die("cannot read the plan %s", path);
+	while (getline(&text, &size, plan) > 0) {
+		split(text, &line);
+		if (*line.at[0] && *line.at[0] != '#')
+			carry_out(&line);
+	}
+	lab_event("\"event\":\"done\"");
+}
+
+int main(int argc, char **argv)
+{
+	if (getpid() != 1) {
+		fprintf(stderr, "mglru: this is the first process of the lab's guests\n");
+		return 2;
+	}
+	/* Whatever dies on the way (lab_die exits), the guest must power off. */
+	atexit(power_off);
+	clearenv();
+	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	setenv("HOME", "/tmp", 1);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	mount_basics();
+	report_kernel();
+	if (argc < 2) {
+		errno = 0;
+		lab_die("no plan on the kernel's command line");
+	}
+	run_plan(argv[1]);
+	return 0;
+}

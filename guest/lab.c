@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* See lab.h. */
+#include "lab.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+static int channel = -1;
+
+/* One write() a line, so that lines of several threads do not mix. */
+static void send_line(const char *line, size_t length)
+{
+	while (length) {
+		ssize_t written = write(channel, line, length);
+
+		if (written < 0 && errno != EINTR)
+			_exit(1);
+		if (written > 0) {
+			line += written;
+			length -= written;
+		}
+	}
+}
+
+void lab_open(void)
+{
+	const char *path = getenv("MGLRU_CHANNEL");
+	struct termios raw;
+
+	channel = open(path ? path : "/dev/ttyS0", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (channel < 0) {
+		perror("mglru: result channel");
+		_exit(1);
+	}
+	/* Without this the terminal layer turns \n into \r\n and may echo. */
+	if (!tcgetattr(channel, &raw)) {
+		cfmakeraw(&raw);
+		tcsetattr(channel, TCSANOW, &raw);
+	}
+}
+
+void lab_event(const char *format, ...)
+{
+	va_list arguments;
+	char *body, *line;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&body, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		_exit(1);
+	length = asprintf(&line, "{%s}\n", body);
+	if (length < 0)
+		_exit(1);
+	send_line(line, length);
+	free(line);
+	free(body);
+}
+
+/* Copy text into a JSON string; anything unprintable becomes a space. */
+static void json_text(char *out, size_t size, const char *text)
+{
+	size_t used = 0;
+
+	for (; *text && used + 3 < size; text++) {
+		if (*text == '"' || *text == '\\')
+			out[used++] = '\\';
+		out[used++] = isprint((unsigned char)*text) ? *text : ' ';
+	}
+	out[used] = '\0';
+}
+
+void lab_die(const char *format, ...)
+{
+	const int error = errno;
+	char message[512], escaped[1100];
+	va_list arguments;
+	size_t used;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	used = strlen(message);
+	if (error)
+		snprintf(message + used, sizeof(message) - used, ": %s", strerror(error));
+	json_text(escaped, sizeof(escaped), message);
+	lab_event("\"event\":\"error\",\"message\":\"%s\"", escaped);
+	fprintf(stderr, "mglru: %s\n", message);
+	exit(1);
+}
+
+int lab_read(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -1;
+	while (used + 1 < size && (got = read(fd, buf + used, size - 1 - used)) > 0)
+		used += got;
+	buf[used] = '\0';
+	close(fd);
+	return (int)used;
+}
+
+void lab_write(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		lab_die("cannot open %s", path);
+	if (write(fd, value, strlen(value)) < 0)
+		lab_die("cannot write '%s' to %s", value, path);
+	close(fd);
+}
+
+/* "name value\n" lines (vmstat, memory.stat, memory.events) as a JSON object. */
+static void counters_object(char *out, size_t size, const char *path)
+{
+	char text[32768], *line, *rest = text;
+	size_t used = 1;
+
+	strcpy(out, "{");
+	if (lab_read(path, text, sizeof(text)) >= 0) {
+		while ((line = strsep(&rest, "\n")) && used + 128 < size) {
+			char *value = strchr(line, ' ');
+
+			if (!value)
+				continue;
+			*value++ = '\0';
+			used += snprintf(out + used, size - used, "%s\"%s\":%s",
+					 used > 1 ? "," : "", line, value);
+		}
+	}
+	strcpy(out + used, "}");
+}
+
+void lab_counters(const char *phase)
+{
+	static char vmstat[32768], stat[32768], events[4096];
+	const char *cgroup = getenv("MGLRU_CGROUP");
+	uint64_t now = lab_now_ns();
+	char path[512];
+
+	counters_object(vmstat, sizeof(vmstat), "/proc/vmstat");
+	snprintf(path, sizeof(path), "%s/memory.stat", cgroup ? cgroup : "");
+	counters_object(stat, sizeof(stat), path);
+	snprintf(path, sizeof(path), "%s/memory.events", cgroup ? cgroup : "");
+	counters_object(events, sizeof(events), path);
+	lab_event("\"event\":\"counters\",\"phase\":\"%s\",\"clock_ns\":%llu,\"vmstat\":%s,"
+		  "\"memory.stat\":%s,\"memory.events\":%s",
+		  phase, (unsigned long long)now, vmstat, stat, events);
+}
+
+void lab_metric(const char *name, double value)
+{
+	lab_event("\"event\":\"metric\",\"name\":\"%s\",\"value\":%.17g", name, value);
+}
+
+void lab_join(void)
+{
+	const char *cgroup = getenv("MGLRU_CGROUP");
+	char path[512];
+
+	if (!cgroup || !*cgroup)
+		return;
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	lab_write(path, "0");
+}
+
+uint64_t lab_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+void lab_sleep_ns(uint64_t nsec)
+{
+	static __thread int exact;
+	struct timespec wait = {
+		.tv_sec = nsec / NSEC_PER_SEC,
+		.tv_nsec = nsec % NSEC_PER_SEC,
+	};
+
+	/* The default slack of 50 us would be half of a typical think time. */
+	if (!exact) {
+		prctl(PR_SET_TIMERSLACK, 1UL);
+		exact = 1;
+	}
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, &wait) == EINTR)
+		;
+}
