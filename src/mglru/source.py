@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Step 1, kernel source: a pristine tree in the cache, from Debian or from the user."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mglru import apt, process
+from mglru.errors import UsageError
+from mglru.kernel_id import BASES
+from mglru.paths import cache_dir, locked, require_space, staged
+
+# Each base comes from one suite (with its security updates), whatever Debian the machine runs,
+# so that Debian 12 and 13 measure the same source.
+SUITES = {"6.12": ("trixie", "trixie-security"), "7.3": ("trixie-backports",)}
+UNPACKED_BYTES = 2_500_000_000
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One pristine kernel tree.
+
+    Attributes:
+        base: which of the lab's bases it is (`6.12`).
+        version: the exact version, from its Makefile (`6.12.117`).
+        origin: the Debian package and version, or the user's path.
+        digest: identifies the content.
+        path: the tree; never built in or changed.
+    """
+
+    base: str
+    version: str
+    origin: str
+    digest: str
+    path: Path
+
+
+def kernel_version(tree: Path) -> str:
+    """Read the version of a kernel tree from its Makefile.
+
+    Raises:
+        UsageError: this is not a kernel tree.
+    """
+    makefile = tree / "Makefile"
+    text = makefile.read_text(errors="replace")[:2000] if makefile.is_file() else ""
+    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.MULTILINE))
+    if len(fields) != 3 or not (tree / "mm" / "vmscan.c").is_file():
+        raise UsageError(f"{tree} is not a Linux source tree", next_step="name its top directory")
+    return f"{fields['VERSION']}.{fields['PATCHLEVEL']}.{fields['SUBLEVEL']}"
+
+
+def _base_of(version: str, origin: Path) -> str:
+    base = ".".join(version.split(".")[:2])
+    if base not in BASES:
+        raise UsageError(
+            f"{origin} is Linux {version}; the lab knows {', '.join(BASES)}",
+            next_step="give a tree of one of these versions",
+        )
+    return base
+
+
+def _record(path: Path) -> Path:
+    return path.with_name(path.name + ".json")
+
+
+def _remember(source: Source) -> Source:
+    _record(source.path).write_text(json.dumps(asdict(source), default=str, indent=1))
+    return source
+
+
+def cached(base: str) -> Source | None:
+    """Return the source of this base that was fetched or given last, if there is one."""
+    records = sorted(
+        cache_dir("sources", base).glob("*.json"), key=lambda path: path.stat().st_mtime
+    )
+    for record in reversed(records):
+        try:
+            fields = json.loads(record.read_text())
+            source = Source(**{**fields, "path": Path(fields["path"])})
+        except (ValueError, TypeError):
+            continue
+        if source.path.is_dir():
+            return source
+    return None
+
+
+def get_source(base: str, *, note: Note, update: bool = False) -> Source:
+    """Return the pristine tree of a base; fetch it from Debian if the cache has none.
+
+    Args:
+        base: `6.12` or `7.3`.
+        note: called with a line for the user before each slow step.
+        update: ask Debian for a newer version even if the cache has one.
+
+    Raises:
+        LabError: no space, no network, no apt.
+    """
+    with locked(cache_dir("sources") / base):
+        known = cached(base)
+        if known and not update:
+            return known
+        return _fetch_from_debian(base, note)
+
+
+def _fetch_from_debian(base: str, note: Note) -> Source:
+    package = f"linux-source-{base}"
+    home = cache_dir("sources", base)
+    require_space(home, UNPACKED_BYTES, f"the source of Linux {base}")
+    note(f"downloading {package} from Debian (about 160 MB)")
+    with tempfile.TemporaryDirectory(prefix=".download.", dir=home) as download:
+        deb = apt.fetch(package, SUITES[base], Path(download))
+        package_version = deb.name.split("_")[1].replace("%3a", ":")
+        target = home / package_version
+        if not _record(target).exists():
+            note(f"unpacking {package} {package_version} (1.7 GB)")
+            _unpack_deb(deb, package, target)
+    digest = hashlib.sha256(f"{package} {package_version}".encode()).hexdigest()
+    origin = f"{package} {package_version}"
+    return _remember(Source(base, kernel_version(target), origin, digest, target))
+
+
+def _unpack_deb(deb: Path, package: str, target: Path) -> None:
+    """Unpack the tarball inside the package without writing it to disk in between."""
+    script = (
+        'set -o pipefail; dpkg-deb --fsys-tarfile "$0" '
+        '| tar -xO "./usr/src/$1.tar.xz" | tar -xJ --strip-components=1 -C "$2"'
+    )
+    with staged(target) as staging:
+        process.run(
+            ["bash", "-c", script, deb, package, staging],
+            purpose=f"unpack {deb.name}",
+            next_step="check the free space of the cache and try again",
+        )
+        kernel_version(staging)
+
+
+def import_source(origin: Path, *, note: Note) -> Source:
+    """Take the user's own kernel tree (a directory or a tarball) into the cache.
+
+    The user's tree is copied, never touched. Importing the same tree again costs nothing.
+
+    Raises:
+        UsageError: no such file, not a kernel tree, or a version that the lab does not know.
+        LabError: no space.
+    """
+    origin = origin.resolve()
+    if not origin.exists():
+        raise UsageError(f"--source {origin}: no such file or directory")
+    digest = _digest_directory(origin) if origin.is_dir() else _digest_file(origin)
+    target = cache_dir("sources", "own") / digest[:16]
+    with locked(target):
+        if not _record(target).exists():
+            require_space(target.parent, UNPACKED_BYTES, f"a copy of {origin}")
+            note(f"copying {origin} into the cache")
+            with staged(target) as staging:
+                _copy_tree(origin, staging)
+                _base_of(kernel_version(staging), origin)
+        version = kernel_version(target)
+        return _remember(Source(_base_of(version, origin), version, str(origin), digest, target))
+
+
+def _copy_tree(origin: Path, staging: Path) -> None:
+    if origin.is_dir():
+        kernel_version(origin)
+        process.run(
+            ["cp", "-a", "--reflink=auto", f"{origin}/.", staging], purpose=f"copy {origin}"
+        )
+        shutil.rmtree(staging / ".git", ignore_errors=True)
+        if (staging / ".config").exists():
+            process.run(["make", "mrproper"], purpose="clean the copy of the tree", cwd=staging)
+    else:
+        process.run(
+            ["tar", "-xf", origin, "--strip-components=1", "-C", staging],
+            purpose=f"unpack {origin}",
+            next_step="give a tarball of a kernel source tree, or an unpacked directory",
+        )
+
+
+def _digest_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest_directory(path: Path) -> str:
+    """Identify a tree by its files' names, sizes and times: reading 1.7 GB would take too long."""
+    listing = subprocess.run(
+        ["find", ".", "-type", "f", "-not", "-path", "./.git/*", "-printf", "%P %s %T@\n"],
+        cwd=path,
+        check=True,
+        capture_output=True,
+    ).stdout
+    return hashlib.sha256(b"\n".join(sorted(listing.splitlines()))).hexdigest()
