@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names of kernels: `6.12`, `6.12+next`, `6.12+next:7`, `6.12%LRU_GEN=n`, `6.12@classic`."""
+"""Names of kernels.
+
+`6.12` stock, `6.12+next` with the series, `6.12+next:7` with its first seven patches,
+`6.12%LRU_GEN=n` with an option set, `6.12%debug` with kconfig/debug.config merged,
+`6.12@classic` with the multi-gen LRU switched off at run time.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +19,8 @@ SERIES_BASES = ("6.12",)
 _PATTERN = re.compile(
     r"(?P<base>\d+\.\d+)"
     r"(?P<series>\+next(:(?P<upto>\d+))?)?"
-    r"(%(?P<options>[A-Z0-9_]+=[a-z0-9]+(,[A-Z0-9_]+=[a-z0-9]+)*))?"
-    r"(?P<classic>@classic)?"
+    r"(%(?P<options>OPTION(,OPTION)*))?"
+    r"(?P<classic>@classic)?".replace("OPTION", r"([A-Z0-9_]+=[a-z0-9]+|[a-z]+)")
 )
 
 
@@ -27,7 +32,8 @@ class KernelId:
         base: the upstream version, `6.12` or `7.3`.
         series: whether our series is applied.
         upto: apply only the first so many patches (None: all of them).
-        options: kernel options set apart from the lab's own, as (name, value) pairs.
+        options: kernel options on top of the lab's own, as (name, value) pairs; an empty
+            value makes the name that of a fragment in kconfig/.
         classic: switch the multi-gen LRU off at run time (same binary).
     """
 
@@ -42,7 +48,9 @@ class KernelId:
         if self.series:
             text += "+next" if self.upto is None else f"+next:{self.upto}"
         if self.options:
-            text += "%" + ",".join(f"{name}={value}" for name, value in self.options)
+            text += "%" + ",".join(
+                f"{name}={value}" if value else name for name, value in self.options
+            )
         return text + ("@classic" if self.classic else "")
 
     @property
@@ -68,12 +76,14 @@ class KernelId:
             raise UsageError(
                 f"'{text}': the series is for {', '.join(SERIES_BASES)} only", next_step=known
             )
-        pairs = (match["options"] or "").split(",") if match["options"] else []
+        pairs = match["options"].split(",") if match["options"] else []
         return cls(
             base=base,
             series=bool(match["series"]),
             upto=int(match["upto"]) if match["upto"] else None,
-            options=tuple((pair.split("=")[0], pair.split("=")[1]) for pair in sorted(pairs)),
+            options=tuple(
+                (pair.partition("=")[0], pair.partition("=")[2]) for pair in sorted(pairs)
+            ),
             classic=bool(match["classic"]),
         )
 
@@ -86,7 +96,7 @@ def parse_list(text: str) -> list[KernelId]:
     """
     names: list[str] = []
     for piece in text.split(","):
-        if names and "=" in piece and "%" in names[-1] and "%" not in piece:
+        if names and "%" in names[-1] and not piece.strip()[:1].isdigit():
             names[-1] += "," + piece
         else:
             names.append(piece)

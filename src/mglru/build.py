@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Step 3, build: a kernel image out of a recipe, cached by content.
+
+Each kernel has a tree of its own in which it is built, so that after a change of one file only
+that file is compiled. A new tree starts as a copy of a built one where there is one. Unchanged
+sources are hard links to the pristine tree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru import kconfig, process
+from mglru.errors import LabError
+from mglru.overlay import Overlay, link_tree, make_overlay, sync_overlay
+from mglru.paths import cache_dir, locked, require_space, staged
+from mglru.recipe import MACHINES, Recipe
+from mglru.ui import Ui
+
+TREE_BYTES = 600_000_000
+BUILD_LIMIT_SECONDS = 3600
+_OBJECT = re.compile(rb"^  (?:CC|AS|HOSTCC|LD|AR|USER)\b", re.MULTILINE)
+_TOUCHED = ".mglru-touched.json"
+
+
+@dataclass(frozen=True)
+class Build:
+    """A kernel that can be booted.
+
+    Attributes:
+        recipe: what it was made of.
+        directory: holds the image, `config`, `build.log` and `build.json`.
+    """
+
+    recipe: Recipe
+    directory: Path
+
+    @property
+    def image(self) -> Path:
+        """The file that boots."""
+        return self.directory / Path(MACHINES[self.recipe.machine].image).name
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """What a result records about this kernel."""
+        recorded: dict[str, str] = json.loads((self.directory / "build.json").read_text())
+        return recorded
+
+
+def find_build(recipe: Recipe) -> Build | None:
+    """Return the cached build of a recipe, if it is complete."""
+    directory = cache_dir("builds") / recipe.key
+    build = Build(recipe, directory)
+    if not (directory / "build.json").is_file():
+        return None
+    os.utime(directory)  # `kernel clean` removes what was not used for long
+    return build
+
+
+def build_kernel(recipe: Recipe, ui: Ui, jobs: int | None = None) -> Build:
+    """Return the build of a recipe, making it if the cache has none.
+
+    Args:
+        recipe: what to build.
+        ui: gets the progress.
+        jobs: parallel compilers; the number of CPUs if None.
+
+    Raises:
+        LabError: a patch does not apply, an option cannot be set, no space, or a build error
+            (with the end of the log, which is kept).
+    """
+    with locked(cache_dir("builds") / recipe.key):
+        if known := find_build(recipe):
+            return known
+        tree = _slot(recipe)
+        with locked(tree):
+            _prepare_tree(tree, recipe, ui)
+            started = time.monotonic()
+            log = _compile(tree, recipe, ui, jobs or os.cpu_count() or 1)
+            return _keep(tree, recipe, log, time.monotonic() - started)
+
+
+def _slot(recipe: Recipe) -> Path:
+    """Return the directory in which this kernel is built, again and again as it changes."""
+    name = re.sub(r"[^A-Za-z0-9.+]", "_", f"{recipe.kernel}-{recipe.machine}")
+    return cache_dir("trees", f"{recipe.kernel.base}-{recipe.source.digest[:8]}") / name
+
+
+def _prepare_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
+    """Make the tree's sources equal to the pristine ones plus the recipe's patches."""
+    with tempfile.TemporaryDirectory(prefix="overlay-", dir=cache_dir("tmp")) as scratch:
+        overlay = make_overlay(recipe.source.path, recipe.patches, Path(scratch))
+        for line in overlay.notes:
+            ui.note(line)
+        if not tree.exists():
+            require_space(tree.parent, TREE_BYTES, f"the build of {recipe.kernel}")
+            _new_tree(tree, recipe, ui)
+        _apply(overlay, tree, recipe)
+
+
+def _apply(overlay: Overlay, tree: Path, recipe: Recipe) -> None:
+    """Change only what differs; note the touched files first, so that an interrupt is mended."""
+    record = tree / _TOUCHED
+    before = json.loads(record.read_text()) if record.exists() else []
+    touched = sorted({*before, *overlay.changed, *overlay.deleted})
+    record.write_text(json.dumps(touched))
+    sync_overlay(overlay, recipe.source.path, tree, before)
+    record.write_text(json.dumps(sorted({*overlay.changed, *overlay.deleted})))
+
+
+def _new_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
+    sibling = next(_built_siblings(tree, recipe.machine), None)
+    ui.note(f"preparing a source tree for {recipe.kernel}")
+    if sibling is None:
+        link_tree(recipe.source.path, tree)
+        return
+    with locked(sibling), staged(tree) as staging:
+        _clone(sibling, recipe.source.path, staging)
+
+
+def _built_siblings(tree: Path, machine: str) -> Iterator[Path]:
+    """Trees of the same source that have been built, the one built last first."""
+    candidates = [path for path in tree.parent.glob(f"*_{machine}") if (path / "vmlinux").exists()]
+    yield from sorted(candidates, key=lambda path: (path / "vmlinux").stat().st_mtime, reverse=True)
+
+
+def _clone(sibling: Path, pristine: Path, target: Path) -> None:
+    """Copy a built tree with its time stamps: sources as hard links, the rest as real copies.
+
+    Objects must not be shared: the next build would write through the link.
+    """
+    for directory, _names, files in os.walk(sibling):
+        relative = Path(directory).relative_to(sibling)
+        (target / relative).mkdir(exist_ok=True)
+        for name in files:
+            from_path = sibling / relative / name
+            original = pristine / relative / name
+            status = from_path.lstat()
+            if (
+                status.st_nlink > 1
+                and original.exists()
+                and original.lstat().st_ino == status.st_ino
+            ):
+                os.link(original, target / relative / name, follow_symlinks=False)
+            else:
+                shutil.copy2(from_path, target / relative / name, follow_symlinks=False)
+
+
+def _make_command(jobs: int = 1) -> list[str]:
+    # The same source gives the same image, whoever builds it and when.
+    command = ["make", f"-j{jobs}", "KBUILD_BUILD_USER=mglru", "KBUILD_BUILD_HOST=lab"]
+    command += ["KBUILD_BUILD_TIMESTAMP=1970-01-01", "KBUILD_BUILD_VERSION=1"]
+    if shutil.which("ccache"):
+        command.append("CC=ccache gcc")
+    return command
+
+
+def _compile(tree: Path, recipe: Recipe, ui: Ui, jobs: int) -> Path:
+    machine = MACHINES[recipe.machine]
+    asked = dict(recipe.options) | {"LOCALVERSION": f'"{recipe.localversion}"'}
+    kconfig.configure(tree, machine.arch, asked, _make_command())
+    log = tree / ".mglru-build.log"
+    fresh = not (tree / "vmlinux").exists()
+    with ui.bar(f"building {recipe.kernel}", machine.objects if fresh else None) as update:
+        process.run(
+            [*_make_command(jobs), f"ARCH={machine.arch}", machine.image],
+            purpose=f"build {recipe.kernel}",
+            cwd=tree,
+            log=log,
+            limit_seconds=BUILD_LIMIT_SECONDS,
+            next_step=f"the whole log is {log}",
+            on_tick=lambda: update(len(_OBJECT.findall(log.read_bytes())), "objects"),
+        )
+    return log
+
+
+def _keep(tree: Path, recipe: Recipe, log: Path, seconds: float) -> Build:
+    """Put the image and its papers into the cache, all or nothing."""
+    image = tree / MACHINES[recipe.machine].image
+    release = (tree / "include/config/kernel.release").read_text().strip()
+    if release != recipe.release:
+        raise LabError(
+            f"the build of {recipe.kernel} calls itself {release}, not {recipe.release}",
+            next_step=f"remove {tree} and build again",
+        )
+    provenance = {
+        "kernel": str(recipe.kernel),
+        "release": release,
+        "base_version": recipe.source.version,
+        "source": recipe.source.origin,
+        "series_sha256": recipe.series.sha256,
+        "lab_series_sha256": recipe.lab.sha256,
+        "config_sha256": recipe.config_sha256,
+        "compiler": recipe.compiler,
+        "build_key": recipe.key,
+        "build_seconds": f"{seconds:.0f}",
+    }
+    directory = cache_dir("builds") / recipe.key
+    with staged(directory) as staging:
+        shutil.copy2(image, staging / image.name)
+        shutil.copy2(tree / ".config", staging / "config")
+        shutil.copy2(log, staging / "build.log")
+        (staging / "build.json").write_text(json.dumps(provenance, indent=1))
+    return Build(recipe, directory)

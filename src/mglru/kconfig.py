@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernel configuration: fragments in, a .config out, and proof that it says what was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mglru import process
+from mglru.errors import LabError
+from mglru.kernel_id import KernelId
+from mglru.paths import KCONFIG
+
+_SET = re.compile(r"CONFIG_(\w+)=(.*)")
+_UNSET = re.compile(r"# CONFIG_(\w+) is not set")
+
+
+def parse(text: str) -> dict[str, str]:
+    """Read options from a .config or a fragment: name without CONFIG_ -> value, `n` if unset.
+
+    A later line wins over an earlier one, as in kconfig.
+    """
+    options: dict[str, str] = {}
+    for line in text.splitlines():
+        if match := _SET.fullmatch(line.strip()):
+            options[match[1]] = match[2]
+        elif match := _UNSET.fullmatch(line.strip()):
+            options[match[1]] = "n"
+    return options
+
+
+def render(options: Mapping[str, str]) -> str:
+    """Write options as a fragment, sorted by name."""
+    return "".join(
+        f"# CONFIG_{name} is not set\n" if value == "n" else f"CONFIG_{name}={value}\n"
+        for name, value in sorted(options.items())
+    )
+
+
+def requested(kernel: KernelId, fragments: Sequence[str]) -> dict[str, str]:
+    """Merge the named fragments of kconfig/ and the options in the kernel's own name.
+
+    Raises:
+        LabError: a kernel's variant has no fragment.
+    """
+    options: dict[str, str] = {}
+    variants = [name for name, value in kernel.options if not value]
+    for name in [*fragments, *variants]:
+        path = KCONFIG / f"{name}.config"
+        if not path.is_file():
+            raise LabError(
+                f"'{kernel}': no kernel configuration '{name}'",
+                next_step="kconfig/ has " + ", ".join(p.stem for p in KCONFIG.glob("*.config")),
+            )
+        options |= parse(path.read_text())
+    options |= {name: value for name, value in kernel.options if value}
+    return options
+
+
+def unmet(asked: Mapping[str, str], config: Mapping[str, str]) -> list[str]:
+    """List the requested options that a .config does not have as asked."""
+    return [
+        f"CONFIG_{name}: asked for {value}, got {config.get(name, 'n')}"
+        for name, value in sorted(asked.items())
+        if config.get(name, "n") != value
+    ]
+
+
+def configure(tree: Path, arch: str, asked: Mapping[str, str], make: Sequence[str]) -> str:
+    """Write `tree`/.config and return its text.
+
+    The file is replaced only if it differs, so that make rebuilds only what must be.
+
+    Args:
+        tree: the kernel tree to configure.
+        arch: make's ARCH.
+        asked: the requested options; everything else is off, or follows from these.
+        make: the make command with its common arguments.
+
+    Raises:
+        LabError: make failed, or a requested option is not in the result.
+    """
+    new = tree / ".config.mglru"
+    command = [*make, f"ARCH={arch}", f"KCONFIG_CONFIG={new.name}"]
+    process.run([*command, "allnoconfig"], purpose="configure the kernel", cwd=tree)
+    with new.open("a") as file:
+        file.write(render(asked))
+    process.run([*command, "olddefconfig"], purpose="configure the kernel", cwd=tree)
+    text = new.read_text()
+    if problems := unmet(asked, parse(text)):
+        raise LabError(
+            f"{len(problems)} requested kernel options cannot be set on this kernel",
+            log_tail=problems,
+            next_step="a missing dependency: see the option's Kconfig entry, and mend kconfig/",
+        )
+    target = tree / ".config"
+    if target.exists() and target.read_text() == text:
+        new.unlink()
+    else:
+        new.replace(target)
+    return text

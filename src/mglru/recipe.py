@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a kernel is made of, and the key under which its build is cached."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from dataclasses import dataclass
+
+from mglru import kconfig, process
+from mglru.kernel_id import KernelId
+from mglru.series import Patch, Series, load_lab_series, load_series
+from mglru.source import Source
+
+KEY_LENGTH = 12
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How a kernel is built for one of the lab's machines.
+
+    Attributes:
+        arch: make's ARCH.
+        fragments: the fragments of kconfig/ that make its configuration.
+        image: the file that boots, relative to the tree.
+        objects: about how many objects a full build compiles (for the progress bar).
+    """
+
+    arch: str
+    fragments: tuple[str, ...]
+    image: str
+    objects: int
+
+
+MACHINES = {"uml": Machine("um", ("base", "uml"), "linux", 700)}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the content of a build.
+
+    Attributes:
+        kernel: the kernel to build.
+        machine: a name in MACHINES.
+        source: the pristine tree.
+        series: our patches that this kernel gets, in order.
+        lab: the lab-only patches that every kernel of this base gets.
+        absent: symbols that would prove that a patch is in which this kernel does not get.
+        options: requested kernel options.
+        compiler: the compiler's version line.
+    """
+
+    kernel: KernelId
+    machine: str
+    source: Source
+    series: Series
+    lab: Series
+    absent: tuple[str, ...]
+    options: tuple[tuple[str, str], ...]
+    compiler: str
+
+    @property
+    def patches(self) -> tuple[Patch, ...]:
+        """All patches, in the order in which they are applied."""
+        return (*self.series.patches, *self.lab.patches)
+
+    @property
+    def proofs(self) -> tuple[str, ...]:
+        """Symbols that the built kernel must have."""
+        return tuple(symbol for patch in self.series.patches for symbol in patch.proofs)
+
+    @property
+    def config_sha256(self) -> str:
+        """Digest of the requested options."""
+        return hashlib.sha256(json.dumps(self.options).encode()).hexdigest()
+
+    @property
+    def key(self) -> str:
+        """Digest of everything that decides the build's content."""
+        parts = [
+            self.machine,
+            self.source.digest,
+            self.series.sha256,
+            self.lab.sha256,
+            self.config_sha256,
+            self.compiler,
+        ]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:KEY_LENGTH]
+
+    @property
+    def localversion(self) -> str:
+        """The suffix of the kernel's release: says what it is, and the key proves it."""
+        mark = "next" if self.series.patches else "stock"
+        return f"-{mark}-{self.key}"
+
+    @property
+    def release(self) -> str:
+        """What `uname -r` must say in the guest."""
+        return self.source.version + self.localversion
+
+
+@functools.cache
+def compiler_version() -> str:
+    """Return the version line of the C compiler that builds kernels."""
+    return process.run(
+        ["gcc", "--version"],
+        purpose="find the C compiler",
+        next_step="sudo apt-get install gcc",
+    ).splitlines()[0]
+
+
+def make_recipe(kernel: KernelId, source: Source, machine: str = "uml") -> Recipe:
+    """Collect what a kernel is made of.
+
+    Raises:
+        LabError, UsageError: the series or the configuration cannot be read.
+    """
+    whole = load_series(kernel.base) if kernel.series else Series(kernel.base, ())
+    series = whole if kernel.upto is None else whole.first(kernel.upto)
+    # Symbols of patches that this kernel does not get prove that it did not get them.
+    left_out = _known_patches(kernel.base)[len(series.patches) :]
+    return Recipe(
+        kernel=kernel.built,
+        machine=machine,
+        source=source,
+        series=series,
+        lab=load_lab_series(kernel.base),
+        absent=tuple(symbol for patch in left_out for symbol in patch.proofs),
+        options=tuple(sorted(kconfig.requested(kernel, MACHINES[machine].fragments).items())),
+        compiler=compiler_version(),
+    )
+
+
+def _known_patches(base: str) -> tuple[Patch, ...]:
+    from mglru.kernel_id import SERIES_BASES  # noqa: PLC0415
+
+    return load_series(base).patches if base in SERIES_BASES else ()
