@@ -54,8 +54,11 @@ def requested(kernel: KernelId, fragments: Sequence[str]) -> dict[str, str]:
                 next_step="kconfig/ has " + ", ".join(p.stem for p in KCONFIG.glob("*.config")),
             )
         options |= parse(path.read_text())
-    options |= {name: value for name, value in kernel.options if value}
-    return options
+    explicit = {name: value for name, value in kernel.options if value}
+    switched_off = tuple(f"{name}_" for name, value in explicit.items() if value == "n")
+    # LRU_GEN=n takes LRU_GEN_STATS along: what depends on an option carries its name.
+    kept = {name: value for name, value in options.items() if not name.startswith(switched_off)}
+    return kept | explicit
 
 
 def unmet(asked: Mapping[str, str], config: Mapping[str, str]) -> list[str]:

@@ -107,7 +107,7 @@ def run(
                 ) from error
             finished = wait(process, limit_seconds=limit_seconds, on_tick=on_tick)
         if not finished or process.returncode not in ok:
-            how = f"exit status {process.returncode}" if finished else f"over {limit_seconds:.0f} s"
+            how = f"exit status {process.returncode}" if finished else f"over {limit_seconds:g} s"
             raise LabError(
                 f"cannot {purpose}: {how}",
                 command=command,

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru test`: everything that CI runs, one step after another."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mglru.errors import ExitCode, LabError
+from mglru.paths import REPO
+from mglru.ui import Ui
+
+GUEST_KERNELS = ("6.12", "6.12+next")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: a name for the user, and a function that returns whether it passed."""
+
+    name: str
+    run: Callable[[], bool]
+
+
+def _python(*arguments: str) -> Callable[[], bool]:
+    """Run a Python tool of the lab's own environment, its output going to the user."""
+
+    def run() -> bool:
+        environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
+        command = [sys.executable, "-m", *arguments]
+        return subprocess.run(command, cwd=REPO, check=False, env=environment).returncode == 0
+
+    return run
+
+
+def source_steps() -> list[Step]:
+    """Return the steps that need no kernel."""
+    return [
+        Step("ruff check", _python("ruff", "check", "--no-cache")),
+        Step("ruff format", _python("ruff", "format", "--check", "--no-cache", "-q")),
+        Step("mypy --strict", _python("mypy", "--cache-dir", os.devnull)),
+        Step("pytest", _python("pytest", "-q", "-p", "no:cacheprovider", "-m", "not guest")),
+    ]
+
+
+def guest_steps() -> list[Step]:
+    """Return the steps that boot the kernels that an earlier step has built."""
+    return [
+        Step("pytest -m guest", _python("pytest", "-q", "-p", "no:cacheprovider", "-m", "guest")),
+    ]
+
+
+def run_steps(steps: list[Step], ui: Ui) -> ExitCode:
+    """Run all steps, also after one has failed, and say at the end how each went."""
+    outcome: list[tuple[str, bool, float]] = []
+    for step in steps:
+        ui.note(f"== {step.name}")
+        started = time.monotonic()
+        try:
+            passed = step.run()
+        except LabError as error:
+            ui.warn(error.render())
+            passed = False
+        outcome.append((step.name, passed, time.monotonic() - started))
+    ui.note("")
+    for name, passed, seconds in outcome:
+        ui.note(f"{'passed' if passed else 'FAILED':7} {seconds:6.0f} s  {name}")
+    failed = [name for name, passed, _seconds in outcome if not passed]
+    return ExitCode.EXPECTATION_FAILED if failed else ExitCode.OK

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mglru.ui import Ui
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the test's own."""
+    path = tmp_path / "cache"
+    monkeypatch.setenv("MGLRU_CACHE", str(path))
+    return path
+
+
+@pytest.fixture
+def quiet() -> Ui:
+    return Ui(quiet=True)
+
+
+@pytest.fixture
+def mini_kernel(tmp_path: Path) -> Path:
+    """The smallest tree that the lab takes for Linux 6.12."""
+    tree = tmp_path / "mini-kernel"
+    (tree / "mm").mkdir(parents=True)
+    (tree / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 99\nEXTRAVERSION =\n")
+    (tree / "mm" / "vmscan.c").write_text("int reclaim;\n")
+    return tree

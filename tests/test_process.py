@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from mglru import process
+from mglru.errors import ExitCode, LabError
+from mglru.paths import REPO
+
+
+def alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_output_is_returned_and_kept() -> None:
+    assert process.run(["sh", "-c", "echo out; echo err >&2"], purpose="try") == "out\nerr\n"
+
+
+def test_a_failure_shows_the_command_and_the_end_of_its_log() -> None:
+    with pytest.raises(LabError) as caught:
+        process.run(["sh", "-c", "seq 100; exit 3"], purpose="count", next_step="count less")
+    message = caught.value.render()
+    assert caught.value.exit_code == ExitCode.INFRASTRUCTURE
+    assert "cannot count: exit status 3" in message
+    assert "sh -c 'seq 100; exit 3'" in message
+    assert "| 100" in message
+    assert "| 1\n" not in message
+    assert "next: count less" in message
+
+
+def test_a_missing_program_says_so() -> None:
+    with pytest.raises(LabError, match="No such file") as caught:
+        process.run(["/no/such/program"], purpose="start it")
+    assert "install" in caught.value.next_step
+
+
+def test_a_program_over_its_limit_is_killed_with_its_children(tmp_path: Path) -> None:
+    script = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
+    with pytest.raises(LabError, match="over 0.5 s"):
+        process.run(["sh", "-c", script], purpose="wait", limit_seconds=0.5)
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
+    program = textwrap.dedent(f"""
+        from mglru import process
+        process.run(["sh", "-c", "echo $$ > {tmp_path}/pid; sleep 1000"], purpose="wait")
+    """)
+    environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
+    lab = subprocess.Popen([sys.executable, "-c", program], env=environment)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+        time.sleep(0.05)
+    child = int((tmp_path / "pid").read_text())
+    assert alive(child)
+    lab.send_signal(signal.SIGINT)
+    lab.wait()
+    assert not alive(child)
