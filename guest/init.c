@@ -207,7 +207,6 @@ static void run_step(const char *label, const char *cgroup, char **argv)
 	pid_t child = start(cgroup, argv);
 	int status;
 
-	lab_event("\"event\":\"start\",\"label\":\"%s\"", label);
 	while (waitpid(child, &status, 0) < 0)
 		;
 	lab_event("\"event\":\"step\",\"label\":\"%s\",\"status\":%d,\"signal\":%d,\"seconds\":%.9f",
