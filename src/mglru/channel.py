@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The guest's report: one JSON object a line on a channel of its own, read leniently.
+
+A guest can be killed at any byte. Whatever arrived is used, and what is wrong or
+missing is listed; nothing on the channel makes the reader raise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, TypeAdapter, ValidationError
+
+from mglru.latency import Histogram
+
+BEGIN = "begin"
+END = "end"
+SHOWN_CHARACTERS = 120
+
+
+class _Event(BaseModel):
+    """What all events share: strict types, unknown keys passed over, no NaN or infinity."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
+
+
+class Counters(_Event):
+    """A snapshot of the kernel's counters.
+
+    Attributes:
+        phase: the measured part lies between `begin` and `end`.
+        clock_ns: the guest's monotonic clock in nanoseconds.
+        vmstat: /proc/vmstat (pages or events; pgpgin and pgpgout in kB).
+        memory_stat: memory.stat of the cgroup under test (bytes or events).
+        memory_events: memory.events of the cgroup under test; empty for the root.
+    """
+
+    event: Literal["counters"]
+    phase: str
+    clock_ns: NonNegativeInt
+    vmstat: dict[str, int]
+    memory_stat: dict[str, int] = Field(alias="memory.stat", default_factory=dict)
+    memory_events: dict[str, int] = Field(alias="memory.events", default_factory=dict)
+
+
+class Metric(_Event):
+    """One figure of a driver."""
+
+    event: Literal["metric"]
+    name: str = Field(min_length=1)
+    value: float
+
+
+class LatencyCounts(_Event):
+    """Part of a latency histogram: (latency in `unit`, times) pairs."""
+
+    event: Literal["latency"]
+    name: str = Field(min_length=1)
+    unit: str = Field(min_length=1)
+    counts: list[tuple[NonNegativeInt, NonNegativeInt]]
+
+
+class KernelProof(_Event):
+    """The kernel that really runs, as uname has it."""
+
+    event: Literal["kernel"]
+    release: str
+    version: str
+
+
+class SymbolProof(_Event):
+    """Whether the running kernel has a symbol: proof of a patch."""
+
+    event: Literal["symbol"]
+    name: str
+    present: bool
+
+
+class LruGen(_Event):
+    """/sys/kernel/mm/lru_gen/enabled, as text."""
+
+    event: Literal["lru_gen"]
+    enabled: str
+
+
+class Step(_Event):
+    """One program that the guest ran to its end.
+
+    Attributes:
+        label: its name in the experiment.
+        status: its exit status.
+        signal: the signal that killed it, else 0.
+        seconds: how long it took, on the guest's clock.
+    """
+
+    event: Literal["step"]
+    label: str = Field(min_length=1)
+    status: int
+    signal: int
+    seconds: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was killed or returned an error."""
+        return bool(self.status or self.signal)
+
+
+class GuestError(_Event):
+    """What a guest program said before it gave up."""
+
+    event: Literal["error"]
+    message: str
+
+
+class Done(_Event):
+    """The guest did all it was asked to."""
+
+    event: Literal["done"]
+
+
+Event = (
+    Counters
+    | Metric
+    | LatencyCounts
+    | KernelProof
+    | SymbolProof
+    | LruGen
+    | Step
+    | GuestError
+    | Done
+)
+_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
+_E = TypeVar("_E", bound=_Event)
+
+
+class ProblemKind(StrEnum):
+    """What can be wrong with a report."""
+
+    GARBAGE = "garbage"  # a line that is not JSON
+    TRUNCATED = "truncated"  # the last line, cut off
+    MALFORMED = "malformed"  # JSON, but not in an event's form
+    UNKNOWN_EVENT = "unknown event"
+    DUPLICATE = "duplicate"  # a figure or a phase reported twice
+    OUT_OF_RANGE = "out of range"  # latencies above an hour
+    BACKWARDS = "backwards"  # an event counter that fell
+    MISSING_COUNTERS = "missing counters"  # no `begin`, or no `end`
+    MISSING_DONE = "missing done"
+    GUEST_ERROR = "guest error"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a report.
+
+    Attributes:
+        kind: what it is.
+        text: one sentence for the user.
+        line: the channel's line, from 1; 0 if it is about the whole.
+    """
+
+    kind: ProblemKind
+    text: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        where = f" (line {self.line})" if self.line else ""
+        return f"{self.kind}: {self.text}{where}"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """All latencies reported under one name."""
+
+    name: str
+    unit: str
+    histogram: Histogram
+
+
+@dataclass(frozen=True)
+class GuestReport:
+    """Everything a guest reported, and what was wrong with it.
+
+    Attributes:
+        kernel: release and version of the kernel that ran, None if never told.
+        lru_gen: /sys/kernel/mm/lru_gen/enabled, None if never told.
+        symbols: kernel symbols asked for, and whether they were there.
+        counters: the snapshots, in order.
+        metrics: the drivers' own figures.
+        latencies: one histogram a name.
+        steps: the programs that ran to their end.
+        errors: what guest programs said before they gave up.
+        done: whether the guest came to its end.
+        problems: all that was wrong or missing.
+    """
+
+    kernel: KernelProof | None
+    lru_gen: str | None
+    symbols: dict[str, bool]
+    counters: tuple[Counters, ...]
+    metrics: dict[str, float]
+    latencies: tuple[Latency, ...]
+    steps: tuple[Step, ...]
+    errors: tuple[str, ...]
+    done: bool
+    problems: tuple[Problem, ...]
+
+    def phase(self, name: str) -> Counters | None:
+        """Return the last snapshot of a phase."""
+        return next((c for c in reversed(self.counters) if c.phase == name), None)
+
+
+def parse(raw: bytes | str) -> GuestReport:
+    """Read all that came over the channel. Never raises: see `GuestReport.problems`."""
+    text = raw if isinstance(raw, str) else raw.decode("utf-8", errors="replace")
+    problems: list[Problem] = []
+    events = list(_events(text, problems.append))
+
+    def of(kind: type[_E]) -> list[_E]:
+        return [event for event in events if isinstance(event, kind)]
+
+    kernels, switches = of(KernelProof), of(LruGen)
+    report = GuestReport(
+        kernel=kernels[-1] if kernels else None,
+        lru_gen=switches[-1].enabled if switches else None,
+        symbols={symbol.name: symbol.present for symbol in of(SymbolProof)},
+        counters=tuple(of(Counters)),
+        metrics={metric.name: metric.value for metric in of(Metric)},
+        latencies=_merge(of(LatencyCounts), problems.append),
+        steps=tuple(of(Step)),
+        errors=tuple(error.message for error in of(GuestError)),
+        done=bool(of(Done)),
+        problems=(),
+    )
+    problems += _duplicates(of(Metric), of(Counters), of(Step))
+    problems += _gaps(report)
+    return GuestReport(**{**vars(report), "problems": tuple(problems)})
+
+
+def _events(text: str, complain: Callable[[Problem], None]) -> Iterator[Event]:
+    lines = text.replace("\0", "").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield _EVENT.validate_json(line.strip())
+        except ValidationError as error:
+            last = number == len(lines)  # nothing ended it, so it may be half a line
+            complain(_explain(error, line.strip(), number, last=last))
+
+
+def _explain(error: ValidationError, line: str, number: int, *, last: bool) -> Problem:
+    first = error.errors(include_url=False)[0]
+    shown = line[:SHOWN_CHARACTERS]
+    if first["type"] == "json_invalid":
+        kind = ProblemKind.TRUNCATED if last else ProblemKind.GARBAGE
+        return Problem(kind, f"'{shown}'", number)
+    if first["type"] == "union_tag_invalid":
+        return Problem(ProblemKind.UNKNOWN_EVENT, f"'{shown}'", number)
+    where = ".".join(str(part) for part in first["loc"])
+    message = f"{where}: {first['msg']}" if where else first["msg"]
+    return Problem(ProblemKind.MALFORMED, f"{message} in '{shown}'", number)
+
+
+def _merge(
+    parts: Iterable[LatencyCounts], complain: Callable[[Problem], None]
+) -> tuple[Latency, ...]:
+    latencies: dict[tuple[str, str], Latency] = {}
+    for part in parts:
+        key = (part.name, part.unit)
+        latency = latencies.setdefault(key, Latency(part.name, part.unit, Histogram()))
+        if lost := latency.histogram.add(part.counts):
+            text = f"{lost} samples of {part.name} are longer than the histogram holds"
+            complain(Problem(ProblemKind.OUT_OF_RANGE, text))
+    return tuple(latencies.values())
+
+
+def _duplicates(
+    metrics: Iterable[Metric], counters: Iterable[Counters], steps: Iterable[Step]
+) -> list[Problem]:
+    seen = Counter([f"metric {metric.name}" for metric in metrics])
+    seen.update(f"phase {snapshot.phase}" for snapshot in counters)
+    seen.update(f"step {step.label}" for step in steps)
+    return [
+        Problem(ProblemKind.DUPLICATE, f"{what} was reported {times} times; the last one counts")
+        for what, times in seen.items()
+        if times > 1
+    ]
+
+
+def _gaps(report: GuestReport) -> list[Problem]:
+    """Return what a complete report has and this one lacks."""
+    problems = [Problem(ProblemKind.GUEST_ERROR, message) for message in report.errors]
+    missing = [name for name in (BEGIN, END) if report.phase(name) is None]
+    if missing:
+        text = f"no counters of phase {' and '.join(missing)}"
+        problems.append(Problem(ProblemKind.MISSING_COUNTERS, text))
+    if not report.done:
+        text = "the guest stopped before it was done"
+        problems.append(Problem(ProblemKind.MISSING_DONE, text))
+    return problems + _backwards(report)
+
+
+def _backwards(report: GuestReport) -> list[Problem]:
+    begin, end = report.phase(BEGIN), report.phase(END)
+    if begin is None or end is None:
+        return []
+    fallen = [
+        name
+        for rule, before, after in _sources(begin, end)
+        for name in before.keys() & after.keys()
+        if rule(name) and after[name] < before[name]
+    ]
+    return [
+        Problem(ProblemKind.BACKWARDS, f"the counter {name} fell between begin and end")
+        for name in sorted(set(fallen))
+    ]
+
+
+# Counters and gauges.
+#
+# The kernel's files do not say which of their figures count events since boot and which
+# are gauges; its names do. In /proc/vmstat the gauges are called nr_*, and `workingset_nodes`.
+# Only these nr_* count events:
+VMSTAT_NR_EVENTS = frozenset(
+    {
+        "nr_dirtied",
+        "nr_written",
+        "nr_throttled_written",
+        "nr_vmscan_write",
+        "nr_vmscan_immediate_reclaim",
+        "nr_foll_pin_acquired",
+        "nr_foll_pin_released",
+        "nr_tlb_remote_flush",
+        "nr_tlb_remote_flush_received",
+        "nr_tlb_local_flush_all",
+        "nr_tlb_local_flush_one",
+    }
+)
+# In memory.stat gauges have plain names (file, anon, active_file, ...) and are bytes;
+# events have the prefixes of the VM's events. memory.events has events only. cgroup v1
+# repeats each name of memory.stat with total_ before it, for the whole tree.
+MEMORY_STAT_EVENT_PREFIXES = ("workingset_", "pg", "swp", "zswp", "thp_", "numa_")
+# memory.stat of cgroup v1 counts pages charged and uncharged under the names that
+# /proc/vmstat uses for kB read and written; these two are always those of /proc/vmstat.
+VMSTAT_ALWAYS = frozenset({"pgpgin", "pgpgout"})
+
+
+def is_vmstat_event(name: str) -> bool:
+    """Whether a figure of /proc/vmstat counts events (else it is a gauge)."""
+    if name.startswith("nr_"):
+        return name in VMSTAT_NR_EVENTS
+    return name != "workingset_nodes"
+
+
+def is_memory_stat_event(name: str) -> bool:
+    """Whether a figure of memory.stat counts events (else it is a gauge, in bytes)."""
+    return name.removeprefix("total_").startswith(MEMORY_STAT_EVENT_PREFIXES)
+
+
+def _sources(
+    begin: Counters, end: Counters
+) -> list[tuple[Callable[[str], bool], Mapping[str, int], Mapping[str, int]]]:
+    """The three files, the one whose figure wins last."""
+    return [
+        (is_vmstat_event, begin.vmstat, end.vmstat),
+        (is_memory_stat_event, begin.memory_stat, end.memory_stat),
+        (lambda _name: True, begin.memory_events, end.memory_events),
+    ]
+
+
+def _kernel_figures(begin: Counters, end: Counters) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    for rule, before, after in _sources(begin, end):
+        for name, value in after.items():
+            if name in VMSTAT_ALWAYS and after is not end.vmstat:
+                continue
+            figures[name] = float(value - before.get(name, 0) if rule(name) else value)
+    return figures
+
+
+def metrics_of(report: GuestReport) -> dict[str, float]:
+    """Return every figure of a report under one name.
+
+    - Event counters: what they rose by from `begin` to `end`. Gauges: as they stood at
+      `end`, in the kernel's own unit (pages in vmstat's nr_*, bytes in memory.stat). Names
+      are the kernel's; a figure of the cgroup under test wins over the whole system's of
+      the same name, except pgpgin and pgpgout (kB), which are always the system's.
+    - `elapsed_seconds` from `begin` to `end`, on the guest's clock.
+    - `<name>_<mean|p50|p90|p95|p99|p999|max>_<unit>` of each latency histogram.
+    - `<label>_seconds` of each step.
+    - The drivers' own figures, which win over all others.
+
+    Without both snapshots there are no figures of the kernel and no `elapsed_seconds`.
+    """
+    metrics: dict[str, float] = {}
+    begin, end = report.phase(BEGIN), report.phase(END)
+    if begin is not None and end is not None:
+        metrics |= _kernel_figures(begin, end)
+        metrics["elapsed_seconds"] = (end.clock_ns - begin.clock_ns) / 1e9
+    for latency in report.latencies:
+        for figure, value in latency.histogram.summary().items():
+            metrics[f"{latency.name}_{figure}_{latency.unit}"] = value
+    metrics |= {f"{step.label}_seconds": step.seconds for step in report.steps}
+    return metrics | report.metrics

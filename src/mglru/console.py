@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Trouble in a guest's console log: kernel reports, out-of-memory kills, crashed programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+EXCERPT_LINES = 16
+
+
+class Kind(StrEnum):
+    """The kinds of trouble; an experiment names those it expects by these words."""
+
+    KASAN = "kasan"
+    UBSAN = "ubsan"
+    KFENCE = "kfence"
+    LOCKDEP = "lockdep"
+    SOFT_LOCKUP = "soft_lockup"
+    HUNG_TASK = "hung_task"
+    RCU_STALL = "rcu_stall"
+    PANIC = "panic"
+    OOPS = "oops"
+    BUG = "bug"
+    WARNING = "warning"
+    MEMCG_OOM = "memcg_oom"
+    OOM = "oom"
+    PAGE_ALLOCATION = "page_allocation"
+    EXT4_ERROR = "ext4_error"
+    IO_ERROR = "io_error"
+    SEGFAULT = "segfault"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One report in a log.
+
+    Attributes:
+        kind: what it is.
+        line_number: where it begins, from 1.
+        line: that line, without timestamp, colours and control characters.
+        excerpt: it and the lines after it, to the end of the report or EXCERPT_LINES.
+    """
+
+    kind: Kind
+    line_number: int
+    line: str
+    excerpt: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind} at line {self.line_number}: {self.line}"
+
+
+# The first pattern that matches a line gives its kind, so the special come before the
+# general. A guest's programs share the console and a kernel line may follow their
+# unfinished one, so patterns are not tied to the line's start, except where the words
+# alone are too common.
+#
+# The forms are those of Linux 6.12 and 7.3; 7.3 writes "WARNING: mm/x.c:12 at f+0x1, CPU#0"
+# where 6.12 writes "WARNING: CPU: 0 PID: 1 at mm/x.c:12 f+0x1".
+_LOCKDEP_WORDS = (
+    r"possible (recursive locking|circular locking|irq lock inversion)"
+    r"|inconsistent lock state|bad unlock balance|bad contention|held lock freed"
+    r"|lock held (when|at)|locks? still held|suspicious RCU usage"
+    r"|Nested lock was not taken|-safe -> .*-unsafe lock order"
+)
+_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        (Kind.KASAN, r"BUG: KASAN: "),
+        (Kind.KFENCE, r"BUG: KFENCE: "),
+        (Kind.UBSAN, r"UBSAN: "),
+        (Kind.LOCKDEP, rf"WARNING: .*({_LOCKDEP_WORDS})"),
+        (Kind.LOCKDEP, r"\[ BUG: |INFO: trying to register non-static key|BUG: MAX_LOCK"),
+        (Kind.SOFT_LOCKUP, r"BUG: (soft|workqueue) lockup|hard LOCKUP"),
+        (Kind.HUNG_TASK, r"INFO: task .+ blocked .*more than \d+ seconds"),
+        (Kind.RCU_STALL, r"rcu.* detected (expedited )?stalls?|rcu_\w+ kthread (starved|timer)"),
+        (Kind.PANIC, r"Kernel panic - not syncing"),
+        (Kind.SEGFAULT, r"\[\d+\]: segfault at |traps: .+\[\d+\] (general protection|trap )"),
+        (Kind.OOPS, r"\bOops: |general protection fault|Unable to handle kernel "),
+        (Kind.BUG, r"\bBUG: |kernel BUG at "),
+        (Kind.WARNING, r"WARNING: (CPU: \d+|\S+:\d+ at )|^WARNING: "),
+        (Kind.MEMCG_OOM, r"Memory cgroup out of memory: "),
+        (Kind.OOM, r"Out of memory(:| and no killable)|Out of memory \("),
+        (Kind.PAGE_ALLOCATION, r"(page allocation failure|vmalloc error|vmap allocation .*failed)"),
+        (Kind.EXT4_ERROR, r"EXT4-fs error|EXT4-fs .*(failed for|Aborting)|JBD2: .*[Ee]rror"),
+        (Kind.EXT4_ERROR, r"Aborting journal"),
+        (Kind.IO_ERROR, r"I/O error, dev |Buffer I/O error on "),
+    )
+)
+# One search tells almost every line apart from trouble.
+_ANY = re.compile("|".join(f"(?:{pattern.pattern})" for _, pattern in _PATTERNS))
+
+_ANSI = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_PREFIX = re.compile(r"^(<\d+>)?(\[ *\d+\.\d+\](\[ *[TC]\d+\])? )?")
+_REPORT_ENDS = ("---[ end trace", "=====", "-----")
+
+
+def clean(line: str) -> str:
+    """Return a console line without colours, control characters, level and timestamp."""
+    return _PREFIX.sub("", _CONTROL.sub("", _ANSI.sub("", line))).rstrip()
+
+
+def scan(log: str | bytes) -> list[Finding]:
+    """Return all trouble in a console log, in order; a log may end anywhere."""
+    text = log if isinstance(log, str) else log.decode("utf-8", errors="replace")
+    lines = [clean(line) for line in text.split("\n")]
+    findings = []
+    for index, line in enumerate(lines):
+        if not _ANY.search(line):
+            continue
+        kind = next(kind for kind, pattern in _PATTERNS if pattern.search(line))
+        findings.append(Finding(kind, index + 1, line, _excerpt(lines, index)))
+    return findings
+
+
+def unexpected(findings: Iterable[Finding], expected: Collection[str]) -> list[Finding]:
+    """Return the findings of kinds that an experiment does not expect."""
+    return [finding for finding in findings if finding.kind not in expected]
+
+
+def ended(log: str | bytes) -> bool:
+    """Whether the kernel came to its own end: powered off, halted or restarted."""
+    text = log if isinstance(log, str) else log.decode("utf-8", errors="replace")
+    return any(
+        re.match(r"reboot: (Power down|System halted|Restarting)", clean(line))
+        for line in text.split("\n")
+    )
+
+
+def _excerpt(lines: list[str], start: int) -> tuple[str, ...]:
+    excerpt = [lines[start]]
+    for line in lines[start + 1 : start + EXCERPT_LINES]:
+        excerpt.append(line)
+        if line.startswith(_REPORT_ENDS):
+            break
+    return tuple(excerpt)

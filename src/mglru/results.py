@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The result of a run: what every boot gave, what made it, and the file that keeps it.
+
+`raw` is the truth. Medians and ratios are computed from it whenever they are asked for;
+the file repeats them under `metrics` for its readers, and `load` computes them anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, computed_field
+
+from mglru import stats
+from mglru.errors import LabError, UsageError
+
+FORMAT = 1
+STDOUT = "-"
+
+
+class _Model(BaseModel):
+    """Results are values: immutable, strictly typed, no key that is not known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class KernelProvenance(_Model):
+    """What a kernel was built from.
+
+    Attributes:
+        release: as uname gives it in the guest.
+        base_version: the version of the source.
+        series_sha256: of our patches as applied; None for a stock kernel.
+        lab_series_sha256: of the lab-only patches that every kernel gets; None if there are none.
+        config_sha256: of the .config.
+        compiler: its version line.
+        build: the key of the build in the cache.
+    """
+
+    release: str
+    base_version: str
+    series_sha256: str | None = None
+    lab_series_sha256: str | None = None
+    config_sha256: str
+    compiler: str
+    build: str
+
+
+class MachineProvenance(_Model):
+    """The machine that booted the kernels.
+
+    Attributes:
+        virtual_time: whether the guest's clock is simulated (computing costs nothing, or a
+            fixed amount), so that figures do not depend on the host.
+        options: memory, disk and whatever else was set.
+    """
+
+    virtual_time: bool
+    options: dict[str, JsonValue] = {}
+
+
+class ExperimentProvenance(_Model):
+    """The experiment file, and the parameters after `--set`."""
+
+    sha256: str
+    parameters: dict[str, JsonValue] = {}
+
+
+class Provenance(_Model):
+    """All that made a result.
+
+    Attributes:
+        kernels: by kernel id.
+        machine: the machine and its options.
+        experiment: the experiment file and its parameters.
+        seed: boot i of every kernel ran with seed + i.
+        dataset_sha256: of the prepared data set; None if there is none.
+        lab_commit: the git commit of the lab, with `-dirty` if it was changed.
+        host: the host's processor and system, see `describe_host`; no names.
+    """
+
+    kernels: dict[str, KernelProvenance]
+    machine: MachineProvenance
+    experiment: ExperimentProvenance
+    seed: int
+    dataset_sha256: str | None = None
+    lab_commit: str | None = None
+    host: dict[str, str] = {}
+
+
+class Headline(_Model):
+    """A metric that the experiment is about.
+
+    Attributes:
+        name: the metric.
+        better: which way is better.
+        label: what tables call it; the name if empty.
+    """
+
+    name: str
+    better: Literal["higher", "lower"]
+    label: str = ""
+
+
+class Published(_Model):
+    """A published figure: before and after the published change, in any one unit."""
+
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float | None:
+        """The published change, as a factor."""
+        return stats.ratio(self.after, self.before)
+
+
+class BootRecord(_Model):
+    """One boot: the sample.
+
+    Attributes:
+        kernel: the kernel's id.
+        boot: its number, from 0; the same number is the same seed on every kernel.
+        seed: the guest's seed.
+        metrics: every figure, by name.
+        problems: whatever went wrong, one sentence each; empty for a good boot.
+        release: as the guest read it from its own kernel.
+        build: the key of the build.
+        real_seconds: of the host, for the whole boot.
+        latency: HdrHistogram V2 in base64, by name.
+    """
+
+    kernel: str
+    boot: int = Field(ge=0)
+    seed: int
+    metrics: dict[str, float]
+    problems: list[str] = []
+    release: str = ""
+    build: str = ""
+    real_seconds: float = 0.0
+    latency: dict[str, str] = {}
+
+
+class Figure(_Model):
+    """One metric of one kernel: its values by boot, their median, its ratio to the first kernel."""
+
+    values: list[float]
+    median: float
+    ratio: float | None
+
+
+class RunInfo(_Model):
+    """All of a run that is known before its first boot.
+
+    Attributes:
+        experiment: its name.
+        machine: uml, qemu or kvm.
+        seed: the first boot's.
+        kernels: ids, in the order asked for; the first is the baseline.
+        boots: how many each kernel was to have; `raw` tells how many it had.
+        provenance: what made the result.
+        headline: the metrics that the experiment is about, the most important first.
+        published: published figures by metric.
+    """
+
+    experiment: str
+    machine: str
+    seed: int
+    kernels: list[str] = Field(min_length=1)
+    boots: int = Field(ge=1)
+    provenance: Provenance
+    headline: list[Headline] = []
+    published: dict[str, Published] = {}
+
+
+class RunResult(RunInfo):
+    """A run, complete or not: `RunInfo` and the boots so far.
+
+    Attributes:
+        raw: the boots, in the order they ran.
+    """
+
+    raw: list[BootRecord] = []
+
+    @classmethod
+    def from_boots(cls, info: RunInfo, boots: Sequence[BootRecord]) -> RunResult:
+        """Join a run's description and its boots."""
+        return cls(**{name: getattr(info, name) for name in RunInfo.model_fields}, raw=list(boots))
+
+    def boots_of(self, kernel: str) -> list[BootRecord]:
+        """Return a kernel's boots by number."""
+        return sorted((r for r in self.raw if r.kernel == kernel), key=lambda r: r.boot)
+
+    def values(self, metric: str, kernel: str) -> dict[int, float]:
+        """Return a metric of a kernel by boot number; boots that lack it are left out."""
+        return {r.boot: r.metrics[metric] for r in self.boots_of(kernel) if metric in r.metrics}
+
+    def metric_names(self) -> list[str]:
+        """Return every metric that some boot has: headline first, then by name."""
+        names = {name for record in self.raw for name in record.metrics}
+        first = [headline.name for headline in self.headline if headline.name in names]
+        return first + sorted(names - set(first))
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def metrics(self) -> dict[str, dict[str, Figure]]:
+        """Every metric of every kernel, with the ratio to the run's first kernel."""
+        return {name: self._figures(name) for name in self.metric_names()}
+
+    def _figures(self, metric: str) -> dict[str, Figure]:
+        by_kernel = {kernel: self.values(metric, kernel) for kernel in self.kernels}
+        medians = {k: stats.median(list(v.values())) for k, v in by_kernel.items() if v}
+        first = medians.get(self.kernels[0], 0.0)
+        return {
+            kernel: Figure(
+                values=list(by_kernel[kernel].values()),
+                median=middle,
+                ratio=stats.ratio(middle, first),
+            )
+            for kernel, middle in medians.items()
+        }
+
+
+def to_json(runs: Sequence[RunResult]) -> str:
+    """Return the file's text: one run as an object, several as an array of them."""
+    documents = [{"format": FORMAT, **run.model_dump(mode="json")} for run in runs]
+    return json.dumps(documents[0] if len(documents) == 1 else documents, indent=1) + "\n"
+
+
+class ResultFile:
+    """A file of results that is opened before the first boot and rewritten after every one.
+
+    A path that cannot be written fails at once, not after the run. The file is replaced as
+    a whole, so that it is complete at any moment; until the first boot is there, an older
+    file of that name stays. On stdout and on anything that is not a regular file (a pipe,
+    a device) the results are written once, when the block ends, also by an interrupt.
+
+    Usage:
+        with ResultFile(path) as file:
+            file.begin(info)
+            file.add(record)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.runs: list[RunResult] = []
+        self._to_stdout = str(path) == STDOUT
+        self._path = Path(path)
+        special = self._path.exists() and not self._path.is_file()
+        self._in_place = self._to_stdout or special
+        if not self._in_place:
+            # Replace what a symbolic link points to, not the link.
+            self._path = self._path.resolve()
+        if not self._to_stdout:
+            self._check()
+
+    @property
+    def _staging(self) -> Path:
+        return self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
+
+    def _check(self) -> None:
+        if self._path.is_dir():
+            raise UsageError(f"{self._path} is a directory", next_step="name a file in it")
+        with self._writing():
+            if not self._in_place:
+                self._staging.touch(exist_ok=False)
+                self._staging.unlink()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise LabError(
+                f"the results cannot be written to {self._path}: {error.strerror}",
+                next_step="name another file with --json, or free some space",
+            ) from error
+
+    def begin(self, info: RunInfo) -> None:
+        """Start a run; the boots added from now on are its own."""
+        self.runs.append(RunResult.from_boots(info, []))
+
+    def add(self, record: BootRecord) -> RunResult:
+        """Add a boot to the current run, write the file, return the run so far.
+
+        Raises:
+            LabError: the file cannot be written.
+        """
+        run = self.runs[-1]
+        self.runs[-1] = RunResult.from_boots(run, [*run.raw, record])
+        if not self._in_place:
+            self._replace()
+        return self.runs[-1]
+
+    def _replace(self) -> None:
+        with self._writing():
+            try:
+                self._staging.write_text(to_json(self.runs))
+                self._staging.replace(self._path)
+            finally:
+                self._staging.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Write what could not be written before its end; nothing if there is no boot."""
+        if not self._in_place or not any(run.raw for run in self.runs):
+            return
+        with self._writing():
+            if self._to_stdout:
+                sys.stdout.write(to_json(self.runs))
+                sys.stdout.flush()
+            else:
+                self._path.write_text(to_json(self.runs))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def save(runs: RunResult | Sequence[RunResult], path: str | Path) -> None:
+    """Write results to a file, or to stdout for `-`.
+
+    Raises:
+        UsageError: the path is a directory.
+        LabError: the file cannot be written.
+    """
+    with ResultFile(path) as file:
+        file.runs = [runs] if isinstance(runs, RunResult) else list(runs)
+        if not file._in_place:
+            file._replace()
+
+
+def load(path: str | Path) -> list[RunResult]:
+    """Read the runs of a result file; `-` is stdin.
+
+    Raises:
+        UsageError: it cannot be read, is cut off, is not a result, or has another format.
+    """
+    shown = "standard input" if str(path) == STDOUT else str(path)
+    try:
+        text = sys.stdin.read() if str(path) == STDOUT else Path(path).read_text(encoding="utf-8")
+        documents = json.loads(text)
+    except OSError as error:
+        raise UsageError(f"{shown} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _not_ours(shown, "it is not text") from error
+    except json.JSONDecodeError as error:
+        raise _not_ours(shown, _json_reason(text, error)) from error
+    except RecursionError as error:
+        raise _not_ours(shown, "it is nested too deeply") from error
+    runs = documents if isinstance(documents, list) else [documents]
+    if not runs:
+        raise _not_ours(shown, "it is empty")
+    return [_validate(document, shown) for document in runs]
+
+
+def _not_ours(shown: str, reason: str) -> UsageError:
+    return UsageError(
+        f"{shown} is not a result of this lab: {reason}",
+        next_step="make one with `./mglru run EXPERIMENT --json FILE`",
+    )
+
+
+def _json_reason(text: str, error: json.JSONDecodeError) -> str:
+    if not text.strip():
+        return "it is empty"
+    if error.pos >= len(text.rstrip()) or "Unterminated string" in error.msg:
+        return f"it is cut off in line {error.lineno}"
+    return f"line {error.lineno} is not JSON ({error.msg})"
+
+
+def _validate(document: object, shown: str) -> RunResult:
+    if not isinstance(document, dict) or "format" not in document:
+        raise _not_ours(shown, "it has no 'format'")
+    if document["format"] != FORMAT:
+        raise UsageError(
+            f"{shown} has format {document['format']}; this lab reads format {FORMAT}",
+            next_step="read it with the lab that wrote it, or run the experiment again",
+        )
+    derived = {"format", *RunResult.model_computed_fields}
+    kept = {key: value for key, value in document.items() if key not in derived}
+    try:
+        return RunResult.model_validate(kept)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise _not_ours(shown, f"{where}: {first['msg']}") from error
