@@ -9,14 +9,21 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mglru.errors import LabError
+from mglru.errors import ExitCode, LabError
 
 TAIL_LINES = 20
 POLL_SECONDS = 0.1
+_cancelled = threading.Event()
+
+
+def cancel_all() -> None:
+    """Make every wait in every thread kill its process and raise: the lab is ending."""
+    _cancelled.set()
 
 
 def tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
@@ -47,6 +54,8 @@ def wait(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(POLL_SECONDS)
                 return True
+            if _cancelled.is_set():
+                raise LabError("interrupted", exit_code=ExitCode.INTERRUPTED)
             if on_tick:
                 on_tick()
             if time.monotonic() > deadline:

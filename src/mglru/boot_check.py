@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Judging a boot: was it the kernel asked for, and did all go well?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mglru import console
+from mglru.channel import GuestReport, ProblemKind
+from mglru.errors import LabError
+from mglru.kernel_id import KernelId
+from mglru.recipe import Recipe
+from mglru.uml import Boot
+
+# The driver of an experiment without counters of its own need not report all of these.
+_HARMLESS = {ProblemKind.OUT_OF_RANGE}
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a boot must show.
+
+    Attributes:
+        kernel: the kernel asked for.
+        recipe: what that kernel was built from.
+        findings: kinds of trouble in the console log that the experiment expects.
+    """
+
+    kernel: KernelId
+    recipe: Recipe
+    findings: Collection[str]
+
+
+def prove(report: GuestReport, expected: Expectation) -> None:
+    """Make sure that the guest ran the kernel that was asked for, before anything is counted.
+
+    Raises:
+        LabError: it ran another one, or the multi-gen LRU was not switched as asked.
+    """
+    if report.kernel is None:
+        return
+    wrong = []
+    if report.kernel.release != expected.recipe.release:
+        wrong.append(f"release {report.kernel.release}, not {expected.recipe.release}")
+    wrong += [f"no symbol {name}" for name in expected.recipe.proofs if not _has(report, name)]
+    wrong += [f"a symbol {name}" for name in expected.recipe.absent if _has(report, name)]
+    if problem := _lru_gen_problem(report.lru_gen, expected.kernel):
+        wrong.append(problem)
+    if wrong:
+        raise LabError(
+            f"the guest does not run {expected.kernel}: it has {'; '.join(wrong)}",
+            next_step=f"./mglru kernel clean --days 0, then ./mglru kernel build {expected.kernel}",
+        )
+
+
+def _has(report: GuestReport, symbol: str) -> bool:
+    return report.symbols.get(symbol, False)
+
+
+def _lru_gen_problem(enabled: str | None, kernel: KernelId) -> str | None:
+    """Compare /sys/kernel/mm/lru_gen/enabled (`0x0001`, or `absent`) with what was asked for."""
+    if enabled is None:
+        return None  # the guest died before; that is reported elsewhere
+    compiled_out = ("LRU_GEN", "n") in kernel.options
+    if compiled_out or enabled == "absent":
+        return None if compiled_out and enabled == "absent" else f"lru_gen {enabled}"
+    on = int(enabled, 16) != 0
+    return None if on != kernel.classic else f"lru_gen/enabled {enabled}"
+
+
+def problems(boot: Boot, report: GuestReport, expected: Expectation, limit: float) -> list[str]:
+    """List all that went wrong in a boot, one sentence each; empty for a good one."""
+    found = []
+    if boot.timed_out:
+        found.append(f"the guest was killed after its limit of {limit:.0f} s of real time")
+    log = boot.console.read_bytes()
+    findings = console.unexpected(console.scan(log), expected.findings)
+    found += [f"console: {finding}" for finding in findings]
+    found += [str(problem) for problem in report.problems if problem.kind not in _HARMLESS]
+    found += [
+        f"step {step.label} "
+        + (f"was killed by signal {step.signal}" if step.signal else f"returned {step.status}")
+        for step in report.steps
+        if step.failed
+    ]
+    return found

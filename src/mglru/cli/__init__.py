@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line: `./mglru COMMAND`. Each module here holds one group of commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+import click
+
+from mglru.cli import kernel, misc, results, run, series
+from mglru.errors import ExitCode, LabError
+
+HELP = """Stock and patched kernels, real workloads, before beside after.
+
+Builds Linux kernels with and without the mglru-next series, boots them as ordinary
+processes, runs real databases in them under a memory limit, and compares.
+
+\b
+First:    ./mglru demo
+Names:    ./mglru kernels, ./mglru experiments
+Exit:     0 fine, 1 an expectation failed, 2 usage, 69 the infrastructure failed
+"""
+
+
+@click.group(help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name=None, version="0.1.0", prog_name="mglru")
+def cli() -> None:
+    """Hold the commands; the help above is what the user sees."""
+
+
+for command in (
+    run.demo,
+    run.run,
+    run.selftest,
+    misc.test,
+    results.compare,
+    misc.experiments,
+    misc.kernels,
+    kernel.kernel,
+    series.series,
+):
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with one of the documented codes."""
+    # A terminated lab must clean up like an interrupted one.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(_guarded(arguments))
+
+
+def _guarded(arguments: Sequence[str] | None) -> int:
+    try:
+        result = cli.main(arguments, prog_name="mglru", standalone_mode=False)
+        return int(result or 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return ExitCode.USAGE
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.USAGE
+    except LabError as error:
+        click.echo(error.render(), err=True)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("mglru: interrupted; finished work is kept", err=True)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output left (`| head`): nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What several commands share: kernels from names, options, packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mglru import packages
+from mglru.build import Build, build_kernel, find_build
+from mglru.kernel_id import KernelId
+from mglru.recipe import Recipe, make_recipe
+from mglru.source import Source, get_source, import_source
+from mglru.ui import Ui
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def source_option(function: F) -> F:
+    """Add `--source DIR|TARBALL`."""
+    return click.option(
+        "--source",
+        "own_sources",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="DIR|TARBALL",
+        help="A kernel source of your own instead of Debian's; its Makefile tells which base "
+        "it is. Repeatable, one for each base.",
+    )(function)
+
+
+def import_sources(own: Sequence[Path], ui: Ui) -> dict[str, Source]:
+    """Take the user's kernel trees into the cache, one a base."""
+    sources = [import_source(path, note=ui.note) for path in own]
+    return {source.base: source for source in sources}
+
+
+def recipe_for(kernel: KernelId, sources: dict[str, Source], ui: Ui) -> Recipe:
+    """Return the recipe of a kernel, fetching its source if need be (remembered in `sources`)."""
+    if kernel.base not in sources:
+        sources[kernel.base] = get_source(kernel.base, note=ui.note)
+    return make_recipe(kernel, sources[kernel.base])
+
+
+def build_all(kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui) -> dict[KernelId, Build]:
+    """Build every kernel that is not in the cache, installing what that needs."""
+    packages.ensure(packages.KERNEL_BUILD, ui)
+    sources = import_sources(own, ui)
+    recipes = {kernel: recipe_for(kernel, sources, ui) for kernel in kernels}
+    missing = {recipe.key for recipe in recipes.values() if not find_build(recipe)}
+    if missing:
+        ui.note(f"{len(missing)} kernel(s) to build")
+    return {kernel: build_kernel(recipe, ui) for kernel, recipe in recipes.items()}

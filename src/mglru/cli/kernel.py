@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru kernel`: build, tree, export, clean, fetch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mglru import cleaning, packages
+from mglru.cli.common import build_all, import_sources, source_option
+from mglru.errors import UsageError
+from mglru.kernel_id import BASES, SERIES_BASES, KernelId
+from mglru.paths import PATCHES, cache_dir
+from mglru.series import load_lab_series, load_series
+from mglru.source import get_source
+from mglru.tree import export_tree, make_tree
+from mglru.ui import Ui
+
+
+@click.group()
+def kernel() -> None:
+    """Kernels: fetch, build, work on, clean up."""
+
+
+@kernel.command()
+@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@source_option
+def build(names: tuple[str, ...], own_sources: tuple[Path, ...]) -> None:
+    """Build kernels and print where they are."""
+    ui = Ui()
+    kernels = [KernelId.parse(name) for name in names]
+    for identity, built in build_all(kernels, own_sources, ui).items():
+        click.echo(f"{identity}\t{built.recipe.release}\t{built.image}")
+
+
+@kernel.command()
+@click.argument("bases", nargs=-1, metavar="[BASE...]")
+@click.option("--update", is_flag=True, help="Ask Debian for a newer version.")
+def fetch(bases: tuple[str, ...], *, update: bool) -> None:
+    """Fetch kernel sources from Debian (all bases if none is named)."""
+    ui = Ui()
+    packages.ensure(packages.KERNEL_BUILD, ui)
+    for base in bases or BASES:
+        source = get_source(KernelId.parse(base).base, note=ui.note, update=update)
+        click.echo(f"{source.base}\t{source.version}\t{source.origin}\t{source.path}")
+
+
+def _tree_path(identity: KernelId) -> Path:
+    return cache_dir("git") / str(identity)
+
+
+@kernel.command()
+@click.argument("name", metavar="ID")
+@click.option("--into", type=click.Path(path_type=Path), help="Where (default: in the cache).")
+@source_option
+def tree(name: str, into: Path | None, own_sources: tuple[Path, ...]) -> None:
+    """Make a git tree of a kernel, the series as commits, to work in.
+
+    Amend the commit that a change belongs to, then `./mglru kernel export ID`.
+    """
+    ui = Ui()
+    identity = KernelId.parse(name)
+    packages.ensure(packages.KERNEL_BUILD, ui)
+    target = into or _tree_path(identity)
+    if target.exists():
+        raise UsageError(
+            f"{target} exists",
+            next_step=f"work in it, or remove it: rm -r {target}",
+        )
+    sources = import_sources(own_sources, ui)
+    source = sources.get(identity.base) or get_source(identity.base, note=ui.note)
+    series = load_series(identity.base) if identity.series else None
+    if series and identity.upto is not None:
+        series = series.first(identity.upto)
+    with ui.bar(f"making a git tree of {identity}", None):
+        click.echo(make_tree(source, series, load_lab_series(identity.base), target))
+
+
+@kernel.command()
+@click.argument("name", metavar="ID")
+@click.option("--from", "origin", type=click.Path(path_type=Path), help="The tree to export.")
+@click.option("--mbox", type=click.Path(path_type=Path), help="Write one git am-able file instead.")
+def export(name: str, origin: Path | None, mbox: Path | None) -> None:
+    """Write the commits of a tree back to patches/BASE/."""
+    identity = KernelId.parse(name)
+    if identity.base not in SERIES_BASES:
+        raise UsageError(f"there is no series for {identity.base}")
+    source = origin or _tree_path(identity)
+    if not source.is_dir():
+        raise UsageError(f"{source}: no such tree", next_step=f"./mglru kernel tree {name}")
+    for line in export_tree(source, identity.base, PATCHES / identity.base, mbox):
+        click.echo(line)
+
+
+@kernel.command()
+@click.option("--all", "everything", is_flag=True, help="Everything, sources and trees too.")
+@click.option("--days", default=14, show_default=True, help="Keep builds used within DAYS.")
+def clean(*, everything: bool, days: int) -> None:
+    """Free space in the cache: builds that were not used for a while, or everything."""
+    freed = cleaning.clean(everything=everything, days=days)
+    click.echo(f"freed {freed / 2**30:.1f} GiB")

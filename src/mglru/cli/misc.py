@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru test`, `experiments` and `kernels`."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from mglru import packages, selfcheck
+from mglru.build import find_build
+from mglru.cli.common import build_all
+from mglru.cli.series import check_base
+from mglru.experiment import load_experiment, names
+from mglru.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
+from mglru.recipe import make_recipe
+from mglru.series import load_series
+from mglru.source import cached
+from mglru.ui import Ui
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Only what needs no kernel.")
+def test(*, quick: bool) -> int:
+    """Run all that CI runs: linters, types, tests, the series, builds and boots."""
+    ui = Ui()
+    packages.ensure(packages.ALL, ui)
+    steps = selfcheck.source_steps()
+    if not quick:
+        steps += [
+            selfcheck.Step("series check", lambda: all(check_base(b, ui) for b in SERIES_BASES)),
+            selfcheck.Step("build kernels", lambda: _kernels_build(ui)),
+            *selfcheck.guest_steps(),
+        ]
+    return selfcheck.run_steps(steps, ui)
+
+
+def _kernels_build(ui: Ui) -> bool:
+    return bool(build_all(parse_list(",".join(selfcheck.GUEST_KERNELS)), (), ui))
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+@click.command()
+def experiments() -> None:
+    """List the experiments."""
+    table = _table("experiment", "time", "kernels", "what it does")
+    for name in names():
+        experiment = load_experiment(name)
+        kernels = ", ".join(experiment.kernels)
+        table.add_row(name, experiment.time, kernels, experiment.summary)
+    Console().print(table)
+
+
+@click.command()
+def kernels() -> None:
+    """List the kernels, and which of them are built."""
+    table = _table("kernel", "what it is", "state")
+    for base in BASES:
+        table.add_row(base, f"Linux {base} as Debian ships it", _state(KernelId(base)))
+        if base in SERIES_BASES:
+            patches = load_series(base).patches
+            table.add_row(f"{base}+next", "with our series", _state(KernelId(base, series=True)))
+            for patch in patches:
+                table.add_row(f"{base}+next:{patch.number}", f"... to: {patch.subject}", "")
+    table.add_row("KERNEL@classic", "the multi-gen LRU switched off at run time", "")
+    table.add_row("KERNEL%OPTION=n,...", "another configuration; %debug: kconfig/debug.config", "")
+    Console().print(table)
+
+
+def _state(kernel: KernelId) -> str:
+    source = cached(kernel.base)
+    if source is None:
+        return "source not fetched"
+    built = find_build(make_recipe(kernel, source))
+    return f"{source.version}, {'built' if built else 'not built'}"

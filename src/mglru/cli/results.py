@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru compare`: tables from result files."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+import click
+
+from mglru import tables
+from mglru.compare import Named, load_named
+from mglru.compare import compare as compare_runs
+
+
+def show(
+    runs: Sequence[Named],
+    form: str = "table",
+    *,
+    baseline: str | None = None,
+    everything: bool = False,
+) -> None:
+    """Print a comparison to stdout, in colour on a terminal."""
+    comparisons = compare_runs(runs, baseline=baseline, everything=everything)
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else None
+    click.echo(tables.render(comparisons, form, width=width, colour=terminal), nl=False)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "csv", "json"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--baseline", metavar="KERNEL", help="Ratios are to this kernel.")
+@click.option("--all", "everything", is_flag=True, help="Show every counter that differs.")
+def compare(files: tuple[str, ...], *, form: str, baseline: str | None, everything: bool) -> None:
+    """Compare the kernels of one or several result files (- is stdin)."""
+    show(load_named(files), form, baseline=baseline, everything=everything)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru demo`, `run` and `selftest`: everything that boots kernels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from mglru import packages, spread
+from mglru.cli.common import build_all, source_option
+from mglru.cli.results import show
+from mglru.compare import Named
+from mglru.dataset import dataset_image
+from mglru.errors import ExitCode, UsageError
+from mglru.experiment import Experiment, load_experiment
+from mglru.guest_build import guest_program
+from mglru.kernel_id import KernelId, parse_list
+from mglru.provenance import run_info
+from mglru.results import ResultFile, RunResult
+from mglru.run import failures, make_jobs, parallel_boots, run_jobs
+from mglru.ui import Ui
+
+DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
+DEMO_KERNELS = "6.12@classic,6.12,7.3,6.12+next"
+DEMO_FILE = "mglru-demo.json"
+# Ratios are to the kernel that the series is for, wherever it stands in the list.
+BASELINE = "6.12"
+SELFTEST_LIMIT = 0.005
+
+
+class Session:
+    """The runs of one command: kernels built once, results in one file.
+
+    Args:
+        kernels: in the order of the table's columns.
+        own: the user's kernel sources.
+        ui: gets the progress.
+        file: where results are kept, boot by boot.
+    """
+
+    def __init__(
+        self, kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui, file: ResultFile
+    ) -> None:
+        self.ui = ui
+        self.file = file
+        packages.ensure(packages.ALL, ui)
+        self.builds = build_all(kernels, own, ui)
+
+    def run(
+        self,
+        experiment: Experiment,
+        *,
+        boots: int,
+        seed: int,
+        settings: Sequence[str] = (),
+        vary_seed: bool = True,
+    ) -> RunResult:
+        """Run one experiment on all kernels and return its result."""
+        # Here, not in the boots, so that their limits do not cover compilers.
+        for name in ("init", *experiment.programs):
+            guest_program(name, note=self.ui.note)
+        image = dataset_image(experiment.dataset, note=self.ui.note) if experiment.dataset else None
+        info = run_info(experiment, self.builds, image, boots=boots, seed=seed, settings=settings)
+        self.file.begin(info)
+        jobs = make_jobs(
+            experiment, self.builds, image, boots=boots, seed=seed, vary_seed=vary_seed
+        )
+        run_jobs(jobs, self.ui, self.file.add, parallel_boots(experiment))
+        return self.file.runs[-1]
+
+
+def _baseline(result: RunResult) -> str:
+    return BASELINE if BASELINE in result.kernels else result.kernels[0]
+
+
+def _report_failures(results: Sequence[RunResult], ui: Ui) -> int:
+    found = [text for result in results for text in failures(result.raw)]
+    for text in found:
+        ui.warn(text)
+    return ExitCode.EXPECTATION_FAILED if found else ExitCode.OK
+
+
+@click.command()
+@source_option
+def demo(own_sources: tuple[Path, ...]) -> int:
+    """Show stock against patched: YCSB A and B over WiredTiger, on four kernels.
+
+    Installs and builds what is missing first (under half an hour on two cores); the second
+    run takes under two minutes. The results go to mglru-demo.json.
+    """
+    ui = Ui()
+    started = time.monotonic()
+    ui.note("Stock against patched kernels on YCSB A and B over WiredTiger.")
+    with ResultFile(DEMO_FILE) as file:
+        session = Session(parse_list(DEMO_KERNELS), own_sources, ui, file)
+        for name in DEMO_EXPERIMENTS:
+            experiment = load_experiment(name)
+            result = session.run(experiment, boots=experiment.boots, seed=1)
+            show([Named(name, result)], baseline=_baseline(result))
+    ui.note(f"Results: {DEMO_FILE} ({time.monotonic() - started:.0f} s). See it again with")
+    ui.note(f"  ./mglru compare {DEMO_FILE}")
+    return _report_failures(file.runs, ui)
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="EXPERIMENT...")
+@click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
+@click.option("--machine", type=click.Choice(["uml"]), default="uml", show_default=True)
+@click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
+@click.option("--all", "everything", is_flag=True, help="Show every counter that differs.")
+@source_option
+def run(
+    names: tuple[str, ...],
+    *,
+    kernels: str | None,
+    machine: str,
+    boots: int | None,
+    seed: int,
+    settings: tuple[str, ...],
+    json_file: str | None,
+    everything: bool,
+    own_sources: tuple[Path, ...],
+) -> int:
+    """Run experiments on kernels and compare.
+
+    Boot i of every kernel gets the seed + i: the same operations on every kernel, others in
+    every boot.
+    """
+    del machine  # there is one so far
+    ui = Ui()
+    experiments = [load_experiment(name, settings) for name in names]
+    chosen = [parse_list(kernels or ",".join(each.kernels)) for each in experiments]
+    results = []
+    with ResultFile(json_file or "/dev/null") as file:
+        for experiment, kernel_ids in zip(experiments, chosen, strict=True):
+            session = Session(kernel_ids, own_sources, ui, file)
+            result = session.run(
+                experiment, boots=boots or experiment.boots, seed=seed, settings=settings
+            )
+            results.append(result)
+            baseline = result.kernels[0] if kernels else _baseline(result)
+            if json_file != "-":
+                show([Named(experiment.name, result)], baseline=baseline, everything=everything)
+    return _report_failures(results, ui)
+
+
+@click.command()
+@click.argument("name", default="ycsb-b", metavar="[EXPERIMENT]")
+@click.option("--kernels", default="6.12,6.12+next", show_default=True, metavar="A,B,...")
+@click.option("--boots", type=click.IntRange(2, 1000), default=3, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
+@source_option
+def selftest(
+    name: str,
+    *,
+    kernels: str,
+    boots: int,
+    seed: int,
+    json_file: str | None,
+    own_sources: tuple[Path, ...],
+) -> int:
+    """Boot one experiment several times with one seed and print how far the boots agree.
+
+    The goal is a spread of 0; over 0.5 % in any headline figure is a failure.
+    """
+    ui = Ui()
+    experiment = load_experiment(name)
+    if experiment.time == "real":
+        raise UsageError(
+            f"{name} measures real time, which never repeats exactly",
+            next_step="choose one in virtual time; ./mglru experiments tells",
+        )
+    with ResultFile(json_file or "/dev/null") as file:
+        session = Session(parse_list(kernels), own_sources, ui, file)
+        result = session.run(experiment, boots=boots, seed=seed, vary_seed=False)
+    spreads = spread.spread([result])
+    click.echo(spread.render(spreads), nl=False, err=json_file == "-")
+    worst = spread.widest(spreads, [headline.name for headline in result.headline])
+    ui.note(f"largest spread of a headline figure: {worst:.4%} (at most {SELFTEST_LIMIT:.1%})")
+    failed = _report_failures([result], ui)
+    return ExitCode.EXPECTATION_FAILED if worst > SELFTEST_LIMIT else failed

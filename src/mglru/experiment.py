@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""An experiment as its TOML file describes it: workload, scale, kernels, metrics, published."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mglru.dataset import DatasetSpec
+from mglru.errors import UsageError
+from mglru.kernel_id import KernelId
+from mglru.paths import EXPERIMENTS
+from mglru.trace import TraceSpec
+
+Table = dict[str, Any]
+
+# Short names for what is varied most.
+ALIASES = {"limit": "memcg.memory.max", "zipf": "trace.theta"}
+
+# Latency and bandwidth of the disks that people have: an NVMe drive of a server, and a hard
+# disk with its seeks.
+DISK_PRESETS = {
+    "nvme": {"completion_us": 80, "mbps": 1700},
+    "hdd": {"completion_us": 8000, "mbps": 160},
+}
+
+
+PROGRAM = re.compile(r"\{program:(\w+)\}")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Guest(_Model):
+    """The guest's size."""
+
+    memory_mb: int = Field(default=2048, ge=64, le=65536)
+
+
+class Disk(_Model):
+    """The guest's disk: a latency for each request (us) and a bandwidth (MB/s, 0: unlimited)."""
+
+    preset: Literal["nvme", "hdd"] = "nvme"
+    completion_us: int = Field(ge=0)
+    mbps: int = Field(ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_preset(cls, fields: Table) -> Table:
+        return {**DISK_PRESETS.get(fields.get("preset", "nvme"), {}), **fields}
+
+
+class Step(_Model):
+    """One program that the guest runs to its end.
+
+    Attributes:
+        label: names the step in results.
+        argv: the program and its arguments, with placeholders.
+        join: who puts it into the cgroup under test: the guest's `init` before it starts, the
+            `program` itself after it has read its input, or `none`.
+        metric: the step's elapsed seconds become this metric.
+        fresh_cache: drop the page cache before the step.
+    """
+
+    label: str = Field(pattern=r"^[a-z0-9_]+$")
+    argv: tuple[str, ...] = Field(min_length=1)
+    join: Literal["program", "init", "none"] = "init"
+    metric: str | None = None
+    fresh_cache: bool = False
+
+
+class PublishedFigures(_Model):
+    """A published figure before and after the same idea, in its own unit and at its own scale."""
+
+    before: float
+    after: float
+
+
+class Metric(_Model):
+    """A figure that a report shows first."""
+
+    name: str
+    better: Literal["higher", "lower"]
+    label: str | None = None
+    published: PublishedFigures | None = None
+
+
+def _check_kernels(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        KernelId.parse(name)
+    return names
+
+
+class Experiment(_Model):
+    """One experiment; the fields are those of its TOML file (docs/experiments.md)."""
+
+    name: str
+    summary: str
+    time: Literal["virtual", "real"] = "virtual"
+    boots: int = Field(default=1, ge=1)
+    limit_seconds: float = Field(default=300, gt=0)
+    kernels: Annotated[tuple[str, ...], AfterValidator(_check_kernels)] = ("6.12", "6.12+next")
+    guest: Guest = Guest()
+    disk: Disk = Disk.model_validate({})
+    dataset: DatasetSpec | None = None
+    trace: TraceSpec | None = None
+    memcg: dict[str, str] = {}
+    sysctl: dict[str, str] = {}
+    parameters: dict[str, str | int | float] = {}
+    steps: tuple[Step, ...] = Field(min_length=1)
+    metrics: tuple[Metric, ...] = ()
+    expects: tuple[str, ...] = ()
+    published: Table = {}
+    profile: Table = {}
+
+    @property
+    def driver_counts(self) -> bool:
+        """Whether a program of the steps sends the counters itself (after its warm-up)."""
+        return any(step.join == "program" for step in self.steps)
+
+    @property
+    def programs(self) -> list[str]:
+        """The guest programs that the steps start."""
+        words = [word for step in self.steps for word in step.argv]
+        return [match[1] for word in words if (match := PROGRAM.fullmatch(word))]
+
+    @property
+    def sha256(self) -> str:
+        """Digest of everything that decides a run; published figures and notes do not."""
+        fields = self.model_dump(mode="json", exclude={"published", "profile", "summary"})
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def names(directory: Path = EXPERIMENTS) -> list[str]:
+    """Return the names of all experiments."""
+    return sorted(path.stem for path in directory.glob("*.toml"))
+
+
+def load_experiment(
+    name: str, settings: Iterable[str] = (), directory: Path = EXPERIMENTS
+) -> Experiment:
+    """Read an experiment, with `key=value` settings that replace what its file says.
+
+    Args:
+        name: the experiment's name.
+        settings: `table.key=value`, `key=value`, or a short name of ALIASES.
+        directory: where the TOML files lie.
+
+    Raises:
+        UsageError: no such experiment or key, or a value that does not fit.
+    """
+    table = _read(name, directory)
+    for setting in settings:
+        _set(table, setting)
+    try:
+        return Experiment.model_validate({**table, "name": name})
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
+            for problem in error.errors(include_url=False)
+        )
+        raise UsageError(
+            f"experiment {name}: {problems}", next_step=f"see experiments/{name}.toml"
+        ) from error
+
+
+def _read(name: str, directory: Path, seen: tuple[str, ...] = ()) -> Table:
+    path = directory / f"{name}.toml"
+    if not path.is_file() or path.parent != directory:
+        raise UsageError(
+            f"no experiment '{name}'", next_step="./mglru experiments lists what there is"
+        )
+    try:
+        table = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}", next_step="mend the file") from error
+    parent = table.pop("extends", None)
+    if parent is None:
+        return table
+    if parent in (name, *seen):
+        raise UsageError(f"{path}: extends itself", next_step="mend the file")
+    return _merge(_read(parent, directory, (name, *seen)), table)
+
+
+def _merge(base: Table, changes: Mapping[str, Any]) -> Table:
+    """Tables are merged, everything else (arrays too) is replaced."""
+    merged = dict(base)
+    for key, value in changes.items():
+        old = merged.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        merged[key] = _merge(old, value) if both and isinstance(old, dict) else value
+    return merged
+
+
+def _set(table: Table, setting: str) -> None:
+    key, equals, text = setting.partition("=")
+    key = ALIASES.get(key.strip(), key.strip())
+    if not equals or not key:
+        raise UsageError(f"'{setting}' is not key=value", next_step="as in --set limit=200M")
+    section, dot, rest = key.partition(".")
+    value = _value(text)
+    if not dot:
+        parameters = table.get("parameters", {})
+        if key in parameters:
+            parameters[key] = value
+        elif isinstance(table.get(key), dict):
+            raise UsageError(f"'{key}' is a table", next_step=f"set one of its keys: {key}.KEY=...")
+        else:
+            table[key] = value
+        return
+    inner = table.setdefault(section, {})
+    if not isinstance(inner, dict):
+        raise UsageError(f"'{section}' is not a table", next_step="see the experiment's file")
+    # memory.max and vm.dirty_ratio are written as strings, whatever they look like
+    inner[rest] = text if section in ("memcg", "sysctl") else value
+
+
+def _value(text: str) -> object:
+    """Read a value as TOML would, else as a plain string."""
+    try:
+        return tomllib.loads(f"x = {text}")["x"]
+    except tomllib.TOMLDecodeError:
+        return text

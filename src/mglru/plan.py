@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From an experiment to the lines that the guest's first process carries out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru.errors import UsageError
+from mglru.experiment import PROGRAM, Experiment, Step
+from mglru.uml import guest_path
+
+CGROUP = "/sys/fs/cgroup/work"
+DISK = "data"
+DATA = "/mnt/data"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a plan refers to on the host.
+
+    Attributes:
+        program: gives the path of a guest program by its name.
+        image: the disk image, None for an experiment without a disk.
+        trace: the file of operations, None for an experiment without.
+        seed: the boot's seed, for programs that draw by themselves.
+        symbols: kernel symbols whose presence the guest reports.
+        classic: switch the multi-gen LRU off.
+    """
+
+    program: Callable[[str], Path]
+    image: Path | None
+    trace: Path | None
+    seed: int
+    symbols: tuple[str, ...]
+    classic: bool
+
+
+def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
+    """Return the plan of one boot, in the format of guest/init.c.
+
+    Raises:
+        UsageError: a step uses a placeholder that the experiment does not define.
+    """
+    lines = [_line("symbol", name) for name in inputs.symbols]
+    if inputs.classic:
+        lines.append(_line("write", "/sys/kernel/mm/lru_gen/enabled", "n"))
+    lines.append("lru_gen")
+    for name, value in experiment.sysctl.items():
+        lines.append(_line("write", "/proc/sys/" + name.replace(".", "/"), value))
+    lines += _disk_lines(experiment, inputs.image)
+    lines += [_line("mkdir", CGROUP), _line("env", "MGLRU_CGROUP", CGROUP)]
+    lines += [_line("write", f"{CGROUP}/{name}", text) for name, text in experiment.memcg.items()]
+    lines.append("drop_caches")
+    steps = list(_step_lines(experiment, inputs))
+    if not experiment.driver_counts:
+        steps = [_line("counters", "begin"), *steps, _line("counters", "end")]
+    return (*lines, *steps)
+
+
+def _line(*fields: str) -> str:
+    return "\t".join(fields)
+
+
+def _disk_lines(experiment: Experiment, image: Path | None) -> list[str]:
+    if image is None or experiment.dataset is None:
+        return []
+    disk = experiment.disk
+    attributes = {
+        "size": experiment.dataset.size_mb,
+        "memory_backed": 1,
+        "blocksize": 4096,
+        # Complete each request by a timer, after exactly this long.
+        "irqmode": 2,
+        "completion_nsec": disk.completion_us * 1000,
+        "mbps": disk.mbps,
+    }
+    return [
+        _line("disk", DISK, *(f"{name}={value}" for name, value in attributes.items())),
+        _line("load", guest_path(image), f"/dev/{DISK}"),
+        _line("mount", "ext4", f"/dev/{DISK}", DATA),
+    ]
+
+
+def _step_lines(experiment: Experiment, inputs: Inputs) -> Iterable[str]:
+    for step in experiment.steps:
+        if step.fresh_cache:
+            yield "drop_caches"
+        cgroup = CGROUP if step.join == "init" else "-"
+        yield _line("step", step.label, cgroup, *_argv(step, experiment, inputs))
+
+
+def _argv(step: Step, experiment: Experiment, inputs: Inputs) -> list[str]:
+    values: dict[str, object] = {"data": DATA, "seed": inputs.seed, **experiment.parameters}
+    if inputs.trace and experiment.trace:
+        values |= {"trace": guest_path(inputs.trace), "warmup": experiment.trace.warmup}
+    argv = []
+    for word in step.argv:
+        if match := PROGRAM.fullmatch(word):
+            argv.append(guest_path(inputs.program(match[1])))
+            continue
+        try:
+            argv.append(word.format_map(values))
+        except (KeyError, ValueError, IndexError) as error:
+            raise UsageError(
+                f"experiment {experiment.name}, step {step.label}: '{word}' does not fit",
+                next_step="placeholders are {program:NAME}, "
+                + ", ".join(f"{{{v}}}" for v in values),
+            ) from error
+    return argv

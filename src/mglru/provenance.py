@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What made a result, so that it can be made again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mglru import process
+from mglru.build import Build
+from mglru.errors import LabError
+from mglru.experiment import Experiment
+from mglru.kernel_id import KernelId
+from mglru.paths import REPO
+from mglru.results import (
+    ExperimentProvenance,
+    Headline,
+    KernelProvenance,
+    MachineProvenance,
+    Provenance,
+    Published,
+    RunInfo,
+    describe_host,
+)
+
+
+def lab_commit() -> str | None:
+    """Return the repository's commit, with `-dirty` if files differ from it; None outside git."""
+    try:
+        commit = process.run(["git", "rev-parse", "HEAD"], purpose="ask git", cwd=REPO).strip()
+        status = process.run(["git", "status", "--porcelain"], purpose="ask git", cwd=REPO)
+    except LabError:
+        return None
+    return commit + ("-dirty" if status.strip() else "")
+
+
+def _kernel(build: Build) -> KernelProvenance:
+    recipe = build.recipe
+    return KernelProvenance(
+        release=recipe.release,
+        base_version=recipe.source.version,
+        series_sha256=recipe.series.sha256 if recipe.series.patches else None,
+        lab_series_sha256=recipe.lab.sha256 if recipe.lab.patches else None,
+        config_sha256=recipe.config_sha256,
+        compiler=recipe.compiler,
+        build=recipe.key,
+    )
+
+
+def _image_digest(image: Path | None) -> str | None:
+    if image is None:
+        return None
+    with image.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def run_info(
+    experiment: Experiment,
+    builds: Mapping[KernelId, Build],
+    image: Path | None,
+    *,
+    boots: int,
+    seed: int,
+    settings: Sequence[str] = (),
+) -> RunInfo:
+    """Describe a run before its first boot."""
+    disk = experiment.disk.model_dump(mode="json")
+    options = {"memory_mb": experiment.guest.memory_mb, "disk": disk}
+    parameters = dict(setting.split("=", 1) for setting in settings)
+    headline = [
+        Headline(name=metric.name, better=metric.better, label=metric.label or "")
+        for metric in experiment.metrics
+    ]
+    return RunInfo(
+        experiment=experiment.name,
+        machine="uml",
+        seed=seed,
+        kernels=[str(kernel) for kernel in builds],
+        boots=boots,
+        provenance=Provenance(
+            kernels={str(kernel): _kernel(build) for kernel, build in builds.items()},
+            machine=MachineProvenance(virtual_time=experiment.time == "virtual", options=options),
+            experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=parameters),
+            seed=seed,
+            dataset_sha256=_image_digest(image),
+            lab_commit=lab_commit(),
+            host=describe_host(),
+        ),
+        headline=headline,
+        published={
+            metric.name: Published(before=metric.published.before, after=metric.published.after)
+            for metric in experiment.metrics
+            if metric.published
+        },
+    )

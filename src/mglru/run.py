@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Step 5, run: boot every kernel of an experiment, boots interleaved, and record each."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import inspect
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru import channel, process, trace
+from mglru.boot_check import Expectation, problems, prove
+from mglru.build import Build
+from mglru.errors import LabError
+from mglru.experiment import Experiment
+from mglru.guest_build import guest_program
+from mglru.kernel_id import KernelId
+from mglru.paths import cache_dir, locked
+from mglru.plan import Inputs, make_plan
+from mglru.results import BootRecord
+from mglru.ui import Ui
+from mglru.uml import Boot, BootRequest, boot
+
+KEPT_LOGS = 20
+
+
+@dataclass(frozen=True)
+class Job:
+    """One boot to make.
+
+    Attributes:
+        experiment: what to run.
+        kernel: on which kernel.
+        build: that kernel, built.
+        image: the disk image, if the experiment has a disk.
+        number: which boot of this kernel, from 0.
+        seed: of this boot; boot i of every kernel has the run's seed + i.
+    """
+
+    experiment: Experiment
+    kernel: KernelId
+    build: Build
+    image: Path | None
+    number: int
+    seed: int
+
+
+def make_jobs(
+    experiment: Experiment,
+    builds: Mapping[KernelId, Build],
+    image: Path | None,
+    *,
+    boots: int,
+    seed: int,
+    vary_seed: bool = True,
+) -> list[Job]:
+    """Return the boots of a run, kernels interleaved: A B A B.
+
+    Args:
+        experiment: what to run.
+        builds: the kernels, in order.
+        image: the disk image, if the experiment has a disk.
+        boots: how many boots of each kernel.
+        seed: of the first boot.
+        vary_seed: boot i has seed + i; else all have the same, to see whether they agree.
+    """
+    return [
+        Job(experiment, kernel, build, image, number, seed + (number if vary_seed else 0))
+        for number in range(boots)
+        for kernel, build in builds.items()
+    ]
+
+
+def parallel_boots(experiment: Experiment) -> int:
+    """Return how many boots may run at once without changing the figures.
+
+    In virtual time the host's speed does not matter, so one for each CPU that has the memory;
+    in real time only one.
+    """
+    if experiment.time == "real":
+        return 1
+    fitting = int(_available_bytes() * 0.8) // (experiment.guest.memory_mb << 20)
+    return max(1, min(len(os.sched_getaffinity(0)), fitting))
+
+
+def _available_bytes() -> int:
+    """Read how much memory the host could give without swapping."""
+    meminfo = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    return int(meminfo["MemAvailable"].split()[0]) << 10
+
+
+def run_jobs(
+    jobs: Sequence[Job], ui: Ui, record: Callable[[BootRecord], None], parallel: int
+) -> None:
+    """Make all boots and hand over each record as it comes, in the order of the jobs.
+
+    Args:
+        jobs: from `make_jobs`.
+        ui: gets the progress.
+        record: called in this thread.
+        parallel: boots at once.
+
+    Raises:
+        LabError: a guest ran the wrong kernel, or could not start.
+    """
+    with (
+        concurrent.futures.ThreadPoolExecutor(parallel) as pool,
+        ui.bar(f"running {jobs[0].experiment.name}", len(jobs)) as update,
+    ):
+        futures = [pool.submit(run_job, job) for job in jobs]
+        try:
+            for number, (job, future) in enumerate(zip(jobs, futures, strict=True)):
+                update(number, str(job.kernel))
+                record(future.result())
+        except BaseException:
+            # Ctrl-C or an error: no further boot, and those under way are killed.
+            pool.shutdown(wait=False, cancel_futures=True)
+            process.cancel_all()
+            raise
+
+
+def trace_file(experiment: Experiment, seed: int) -> Path | None:
+    """Return the file of operations for a seed, drawing it if the cache has none."""
+    spec = experiment.trace
+    if spec is None:
+        return None
+    recipe = spec.model_dump_json() + inspect.getsource(trace)
+    key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    path = cache_dir("traces") / f"{key}-{seed}"
+    with locked(path):
+        if not path.exists():
+            scratch = path.with_suffix(".new")
+            trace.write_trace(scratch, spec, seed)
+            scratch.replace(path)
+    return path
+
+
+def _request(job: Job) -> BootRequest:
+    experiment, recipe = job.experiment, job.build.recipe
+    inputs = Inputs(
+        program=guest_program,
+        image=job.image,
+        trace=trace_file(experiment, job.seed),
+        seed=job.seed,
+        symbols=(*recipe.proofs, *recipe.absent),
+        classic=job.kernel.classic,
+    )
+    return BootRequest(
+        image=job.build.image,
+        init=guest_program("init"),
+        plan=make_plan(experiment, inputs),
+        memory=f"{experiment.guest.memory_mb}M",
+        seed=job.seed,
+        virtual_time=experiment.time == "virtual",
+        limit_seconds=experiment.limit_seconds,
+    )
+
+
+def run_job(job: Job) -> BootRecord:
+    """Make one boot and judge it.
+
+    Raises:
+        LabError: the guest ran the wrong kernel, or could not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="boot-", dir=cache_dir("tmp")) as scratch:
+        outcome = boot(_request(job), Path(scratch))
+        report = channel.parse(outcome.channel.read_bytes())
+        expected = Expectation(job.kernel, job.build.recipe, job.experiment.expects)
+        try:
+            prove(report, expected)
+        except LabError:
+            _keep_logs(job, outcome)
+            raise
+        trouble = problems(outcome, report, expected, job.experiment.limit_seconds)
+        if trouble:
+            trouble.append(f"logs: {_keep_logs(job, outcome)}")
+        return _record(job, outcome, report, trouble)
+
+
+def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[str]) -> BootRecord:
+    metrics = channel.metrics_of(report)
+    for step in job.experiment.steps:
+        if step.metric and (elapsed := metrics.get(f"{step.label}_seconds")) is not None:
+            metrics[step.metric] = elapsed
+    return BootRecord(
+        kernel=str(job.kernel),
+        boot=job.number,
+        seed=job.seed,
+        metrics=metrics,
+        problems=trouble,
+        release=report.kernel.release if report.kernel else "",
+        build=job.build.recipe.key,
+        real_seconds=round(outcome.real_seconds, 3),
+        latency={latency.name: latency.histogram.encode() for latency in report.latencies},
+    )
+
+
+def _keep_logs(job: Job, outcome: Boot) -> Path:
+    """Keep a failed boot's logs, and the last few of those before it."""
+    home = cache_dir("failed")
+    for old in sorted(home.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT_LOGS]:
+        shutil.rmtree(old, ignore_errors=True)
+    target = Path(tempfile.mkdtemp(prefix=f"{job.experiment.name}-{job.kernel}-", dir=home))
+    for path in (outcome.console, outcome.channel, outcome.console.with_name("plan")):
+        shutil.copy2(path, target)
+    (target / "command").write_text(outcome.command + "\n")
+    return target
+
+
+def failures(records: Sequence[BootRecord]) -> Iterator[str]:
+    """Say of every boot that went wrong how it did."""
+    for record in records:
+        for problem in record.problems:
+            yield f"{record.kernel}, boot {record.boot} (seed {record.seed}): {problem}"

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boots of real kernels: what the machine promises, and how it fails.
+
+The kernels are those that `./mglru test` builds; a missing build is a failure, not a skip.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mglru import channel, console
+from mglru.boot_check import Expectation, problems, prove
+from mglru.build import Build, find_build
+from mglru.errors import LabError
+from mglru.guest_build import guest_program
+from mglru.kernel_id import KernelId
+from mglru.paths import REPO
+from mglru.recipe import make_recipe
+from mglru.selfcheck import GUEST_KERNELS
+from mglru.source import cached
+from mglru.uml import Boot, BootRequest, boot, guest_path
+
+pytestmark = pytest.mark.guest
+
+CGROUP = "/sys/fs/cgroup/work"
+DISK = "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000"
+
+
+def kernel_build(name: str) -> Build:
+    kernel = KernelId.parse(name)
+    source = cached(kernel.base)
+    assert source, f"the source of {kernel.base} is missing: run ./mglru test"
+    build = find_build(make_recipe(kernel, source))
+    assert build, f"{name} is not built: run ./mglru test"
+    return build
+
+
+def request(build: Build, *plan: str, limit: float = 60, virtual: bool = True) -> BootRequest:
+    return BootRequest(
+        image=build.image,
+        init=guest_program("init"),
+        plan=("lru_gen", *plan),
+        memory="512M",
+        seed=1,
+        virtual_time=virtual,
+        limit_seconds=limit,
+    )
+
+
+def memcg(limit: str) -> tuple[str, ...]:
+    return (
+        f"mkdir\t{CGROUP}",
+        f"env\tMGLRU_CGROUP\t{CGROUP}",
+        f"write\t{CGROUP}/memory.max\t{limit}",
+    )
+
+
+def step(label: str, script: str) -> str:
+    return f"step\t{label}\t{CGROUP}\t/bin/sh\t-c\t{script}"
+
+
+@pytest.fixture(params=GUEST_KERNELS)
+def build(request: pytest.FixtureRequest) -> Build:
+    return kernel_build(request.param)
+
+
+def read_report(outcome: Boot) -> channel.GuestReport:
+    return channel.parse(outcome.channel.read_bytes())
+
+
+def test_the_guest_says_which_kernel_it_runs(build: Build, tmp_path: Path) -> None:
+    symbols = [f"symbol\t{name}" for name in (*build.recipe.proofs, *build.recipe.absent)]
+    outcome = boot(request(build, *symbols), tmp_path)
+    report = read_report(outcome)
+    expected = Expectation(build.recipe.kernel, build.recipe, ())
+    prove(report, expected)
+    assert report.done
+    assert outcome.exit_status == 0
+    assert report.lru_gen
+    assert int(report.lru_gen, 16) & 1
+    assert console.scan(outcome.console.read_bytes()) == []
+
+
+def test_a_kernel_that_is_not_the_one_asked_for_is_refused(tmp_path: Path) -> None:
+    stock, patched = (kernel_build(name) for name in GUEST_KERNELS)
+    symbols = [f"symbol\t{name}" for name in patched.recipe.proofs]
+    report = read_report(boot(request(stock, *symbols), tmp_path))
+    with pytest.raises(LabError, match="does not run") as caught:
+        prove(report, Expectation(patched.recipe.kernel, patched.recipe, ()))
+    for name in patched.recipe.proofs:
+        assert f"no symbol {name}" in str(caught.value)
+    classic = replace(stock.recipe.kernel, classic=True)
+    with pytest.raises(LabError, match="lru_gen/enabled"):
+        prove(report, Expectation(classic, stock.recipe, ()))
+
+
+def test_reading_a_file_twice_the_limit_refaults_every_page_of_it(
+    build: Build, tmp_path: Path
+) -> None:
+    # 32 MiB on the disk, read twice in a cgroup that holds 16 MiB: plain LRU keeps nothing of
+    # such a loop, and no policy can keep more than the limit.
+    pages, limit = 32 << 8, 16 << 8
+    plan = [
+        DISK,
+        *memcg("16M"),
+        step("first", "dd if=/dev/data of=/dev/null bs=1M count=32"),
+        "counters\tbegin",
+        step("second", "dd if=/dev/data of=/dev/null bs=1M count=32"),
+        "counters\tend",
+    ]
+    outcome = boot(request(build, *plan), tmp_path)
+    report = read_report(outcome)
+    assert problems(outcome, report, Expectation(build.recipe.kernel, build.recipe, ()), 60) == []
+    metrics = channel.metrics_of(report)
+    assert pages - limit <= metrics["workingset_refault_file"] <= pages
+    assert 4 * (pages - limit) <= metrics["pgpgin"] <= 4 * pages * 1.01
+    assert metrics["oom_kill"] == 0
+
+
+def test_two_boots_with_one_seed_agree_to_the_last_counter(build: Build, tmp_path: Path) -> None:
+    plan = [
+        DISK,
+        *memcg("16M"),
+        "counters\tbegin",
+        step(
+            "mix", "for i in 1 2 3; do dd if=/dev/data of=/dev/null bs=64k count=400 & done; wait"
+        ),
+        "counters\tend",
+    ]
+    outcomes = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        outcomes.append(boot(request(build, *plan), tmp_path / name))
+    first, second = (channel.metrics_of(read_report(outcome)) for outcome in outcomes)
+    assert first["workingset_refault_file"] > 0
+    assert first == second
+
+
+def test_virtual_time_is_the_disks_and_not_the_hosts(build: Build, tmp_path: Path) -> None:
+    # 100 reads one after another from a disk that takes 80 us for each.
+    script = "dd if=/dev/data of=/dev/null bs=4k count=100 iflag=direct"
+    report = read_report(boot(request(build, DISK, *memcg("64M"), step("read", script)), tmp_path))
+    assert report.steps[0].seconds == pytest.approx(100 * 80e-6, rel=0.05)
+
+
+def test_a_limit_that_is_too_small_is_an_oom_kill_and_reported(
+    build: Build, tmp_path: Path
+) -> None:
+    script = "head -c 64M /dev/zero > /dev/shm/file"
+    outcome = boot(
+        request(build, *memcg("8M"), "counters\tbegin", step("fill", script), "counters\tend"),
+        tmp_path,
+    )
+    report = read_report(outcome)
+    assert channel.metrics_of(report)["oom_kill"] >= 1
+    expected = Expectation(build.recipe.kernel, build.recipe, ())
+    found = problems(outcome, report, expected, 60)
+    assert any("memcg_oom" in problem for problem in found)
+    assert any("step fill" in problem for problem in found)
+
+
+def test_a_guest_that_hangs_is_killed_at_its_limit(build: Build, tmp_path: Path) -> None:
+    # In virtual time a spinning program never ends: time stands still while it computes.
+    plan = [*memcg("64M"), step("hang", "while :; do :; done")]
+    outcome = boot(request(build, *plan, limit=3), tmp_path)
+    assert outcome.timed_out
+    expected = Expectation(build.recipe.kernel, build.recipe, ())
+    found = problems(outcome, read_report(outcome), expected, 3)
+    assert any("killed after its limit of 3 s" in problem for problem in found)
+
+
+def test_a_guest_that_panics_is_reported(build: Build, tmp_path: Path) -> None:
+    # With panic_on_oom the next kill is a panic.
+    plan = [
+        "write\t/proc/sys/vm/panic_on_oom\t2",
+        *memcg("8M"),
+        step("fill", "head -c 64M /dev/zero > /dev/shm/file"),
+    ]
+    outcome = boot(request(build, *plan), tmp_path)
+    report = read_report(outcome)
+    assert not report.done
+    found = problems(outcome, report, Expectation(build.recipe.kernel, build.recipe, ()), 60)
+    assert any("panic" in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("step\tx\t-\t/no/such/program", "cannot start /no/such/program"),
+        ("nonsense", "unknown verb 'nonsense'"),
+        ("write\t/proc/sys/vm/nosuch\t1", "cannot open /proc/sys/vm/nosuch"),
+        ("mount\text4\t/dev/nosuch\t/mnt/data", "cannot mount /dev/nosuch"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_says_where(
+    build: Build, tmp_path: Path, line: str, message: str
+) -> None:
+    report = read_report(boot(request(build, line), tmp_path))
+    assert any(message in error for error in report.errors)
+
+
+def test_the_guest_cannot_write_to_the_host(build: Build, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    plan = [*memcg("64M"), step("write", f"echo no > {guest_path(victim)}")]
+    (tmp_path / "boot").mkdir()
+    report = read_report(boot(request(build, *plan), tmp_path / "boot"))
+    assert report.steps[0].status != 0
+    assert victim.read_text() == "untouched"
+
+
+def test_a_host_that_forbids_ptrace_is_told_apart(build: Build, tmp_path: Path) -> None:
+    jail = tmp_path / "jail"
+    subprocess.run(["gcc", "-o", jail, REPO / "tests" / "no_ptrace.c"], check=True)
+    (tmp_path / "boot").mkdir()
+    program = (
+        "from pathlib import Path; from mglru.uml import *\n"
+        f"boot(BootRequest(Path({str(build.image)!r}), Path({str(guest_program('init'))!r}), (), "
+        f"'512M', 1, True, 30), Path({str(tmp_path / 'boot')!r}))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
+    outcome = subprocess.run(
+        [jail, sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "does not let a program trace its own children" in outcome.stderr
