@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from mglru import process
 from mglru.build import Build
 from mglru.errors import LabError
@@ -65,9 +67,12 @@ def run_info(
     settings: Sequence[str] = (),
 ) -> RunInfo:
     """Describe a run before its first boot."""
-    disk = experiment.disk.model_dump(mode="json")
-    options = {"memory_mb": experiment.guest.memory_mb, "disk": disk}
-    parameters = dict(setting.split("=", 1) for setting in settings)
+    options: dict[str, JsonValue] = {
+        "memory_mb": experiment.guest.memory_mb,
+        "disk": experiment.disk.model_dump(mode="json"),
+    }
+    parameters: dict[str, JsonValue] = {}
+    parameters.update(setting.split("=", 1) for setting in settings)
     headline = [
         Headline(name=metric.name, better=metric.better, label=metric.label or "")
         for metric in experiment.metrics

@@ -95,7 +95,7 @@ def _available_bytes() -> int:
 
 
 def run_jobs(
-    jobs: Sequence[Job], ui: Ui, record: Callable[[BootRecord], None], parallel: int
+    jobs: Sequence[Job], ui: Ui, record: Callable[[BootRecord], object], parallel: int
 ) -> None:
     """Make all boots and hand over each record as it comes, in the order of the jobs.
 
