@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel's own style checker, run on one patch."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru import process
+from mglru.errors import LabError
+from mglru.series import Patch
+
+SCRIPT = Path("scripts/checkpatch.pl")
+_OPTIONS = ("--no-signoff", "--strict", "--terse", "--show-types", "--color=never")
+_FINDING = re.compile(
+    r".*?:(?P<line>\d+): (?P<level>ERROR|WARNING|CHECK):(?P<type>\w+): (?P<text>.*)"
+)
+_SUMMARY = re.compile(r"total: \d+ errors, \d+ warnings, \d+ checks, \d+ lines checked")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One complaint.
+
+    Attributes:
+        line: in the patch file.
+        level: `ERROR`, `WARNING` or `CHECK`.
+        type: checkpatch's name for it, as in `--ignore`.
+        text: the complaint.
+    """
+
+    line: int
+    level: str
+    type: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.level}:{self.type}: {self.text}"
+
+
+def checkpatch(patch: Patch, source: Path) -> tuple[Finding, ...]:
+    """Run the source's own checkpatch.pl --strict on a patch.
+
+    Nothing is ignored here: a finding that has to stay is allowed in `series`, with its reason.
+
+    Raises:
+        LabError: the source has no checkpatch.pl, or it did not run to its end.
+    """
+    script = source / SCRIPT
+    if not script.is_file():
+        raise LabError(f"{source} has no {SCRIPT}", next_step="use a complete kernel source")
+    # checkpatch leaves a cache in its working directory, and reads settings there and at home.
+    with tempfile.TemporaryDirectory(prefix="mglru-checkpatch-") as scratch:
+        output = process.run(
+            ["perl", script, *_OPTIONS, f"--root={source}", patch.path],
+            purpose=f"run checkpatch on {patch.name}",
+            cwd=Path(scratch),
+            env={"HOME": scratch, "GIT_DIR": f"{scratch}/none"},
+            ok=(0, 1),
+            next_step="sudo apt-get install perl",
+        )
+    return parse_output(output, patch.name)
+
+
+def parse_output(output: str, name: str) -> tuple[Finding, ...]:
+    """Read what `checkpatch.pl --terse --show-types` printed.
+
+    Raises:
+        LabError: there is no summary, so that the findings are not all.
+    """
+    lines = output.splitlines()
+    if not any(_SUMMARY.search(line) for line in lines):
+        raise LabError(
+            f"checkpatch did not get to the end of {name}",
+            log_tail=lines[-process.TAIL_LINES :],
+            next_step="run scripts/checkpatch.pl of the source by hand",
+        )
+    return tuple(
+        Finding(int(match["line"]), match["level"], match["type"], match["text"])
+        for line in lines
+        if (match := _FINDING.fullmatch(line))
+    )

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Step 2, series: the patches of `patches/<base>/`, in order, with what is known of each."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mglru import paths, series_file
+from mglru.errors import LabError, UsageError
+from mglru.kernel_id import KernelId
+from mglru.patchfile import PatchFormatError, read_changes, read_message
+from mglru.series_file import SeriesFile, SeriesFormatError
+
+SERIES_FILE = "series"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One patch of a series.
+
+    Attributes:
+        number: its place in the series, from 1.
+        path: the file.
+        subject: the commit's first line.
+        part: the part it belongs to, as `part 2: memcg LRU in O(1)`; may be empty.
+        proofs: kernel symbols that exist only in a kernel with this patch.
+        content: what the file held when it was read.
+        allowed: (type, reason) of the checkpatch findings that are accepted.
+    """
+
+    number: int
+    path: Path
+    subject: str
+    part: str
+    proofs: tuple[str, ...]
+    content: bytes = field(repr=False)
+    allowed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.name
+
+
+@dataclass(frozen=True)
+class Series:
+    """Patches for one base, in order.
+
+    Attributes:
+        base: the kernel version they are for (`6.12`).
+        patches: may be empty (a stock kernel).
+        left_out: the patches that follow, if this is only the start of a series.
+    """
+
+    base: str
+    patches: tuple[Patch, ...]
+    left_out: tuple[Patch, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The patches' file names."""
+        return tuple(patch.name for patch in self.patches)
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the patches' content, in order; names do not count."""
+        digest = hashlib.sha256()
+        for patch in self.patches:
+            digest.update(hashlib.sha256(patch.content).digest())
+        return digest.hexdigest()
+
+    @property
+    def kernel(self) -> KernelId:
+        """The kernel that one gets with these patches."""
+        upto = len(self.patches) if self.left_out else None
+        return KernelId(self.base, series=bool(self.patches), upto=upto)
+
+    def first(self, count: int | None) -> Series:
+        """Return the series cut after `count` patches (None: the whole).
+
+        Raises:
+            UsageError: there are not so many, or none is asked for.
+        """
+        if count is None:
+            return self
+        if not 1 <= count <= len(self.patches):
+            raise UsageError(
+                f"{self.base}+next:{count}: the series has {len(self.patches)} patches",
+                next_step=f"name {self.base}+next:1 to {self.base}+next:{len(self.patches)}, "
+                f"or {self.base} for the kernel without patches",
+            )
+        return Series(self.base, self.patches[:count], (*self.patches[count:], *self.left_out))
+
+
+def load_series(base: str, directory: Path | None = None, *, required: bool = True) -> Series:
+    """Read our series for a base.
+
+    Args:
+        base: `6.12`.
+        directory: where it lies; `patches/<base>` if None.
+        required: whether a missing or empty series is an error.
+
+    Raises:
+        LabError: there is none, or a patch is missing, not listed, empty, or not a patch.
+    """
+    directory = (directory or paths.PATCHES / base).absolute()  # git runs elsewhere
+    patches = _load(directory)
+    if required and not patches:
+        raise LabError(
+            f"there is no series for Linux {base}: {directory / SERIES_FILE} lists no patch",
+            next_step=f"use the stock kernel {base}, or see docs/patches.md to start a series",
+        )
+    return Series(base, patches)
+
+
+def load_lab_series(base: str, directory: Path | None = None) -> Series:
+    """Read the lab-only patches that every kernel of a base gets; there may be none.
+
+    Raises:
+        LabError: as `load_series`, except that an empty or absent one is fine.
+    """
+    return load_series(base, directory or paths.PATCHES / "lab" / base, required=False)
+
+
+def read_series_file(directory: Path) -> SeriesFile:
+    """Read the file `series` of a directory; an absent one is an empty one.
+
+    Raises:
+        LabError: it cannot be understood.
+    """
+    path = directory / SERIES_FILE
+    try:
+        return series_file.parse(path.read_text() if path.exists() else "")
+    except (SeriesFormatError, UnicodeDecodeError) as error:
+        raise LabError(
+            f"{path}: {error}", next_step="see docs/patches.md for its format"
+        ) from error
+
+
+def _load(directory: Path) -> tuple[Patch, ...]:
+    listing = read_series_file(directory)
+    _refuse_unlisted(directory, listing)
+    return tuple(
+        _load_patch(directory / entry.name, number, entry, listing.parts[entry.part].title)
+        for number, entry in enumerate(listing.entries, 1)
+    )
+
+
+def _refuse_unlisted(directory: Path, listing: SeriesFile) -> None:
+    listed = {entry.name for entry in listing.entries}
+    unlisted = sorted({path.name for path in directory.glob("*.patch")} - listed)
+    if unlisted:
+        raise LabError(
+            f"{directory / SERIES_FILE} does not list {', '.join(unlisted)}",
+            next_step="list it at its place, or remove the file",
+        )
+
+
+def _load_patch(path: Path, number: int, entry: series_file.Entry, part: str) -> Patch:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LabError(
+            f"{path.parent / SERIES_FILE} lists {path.name}, which cannot be read: "
+            f"{error.strerror}",
+            next_step="restore the file, or take its line out",
+        ) from error
+    if not content.strip():
+        raise LabError(f"{path} is empty", next_step="restore it, or take its line out")
+    try:
+        message = read_message(content)
+        read_changes(content)
+        proofs, allowed = series_file.proofs(entry), series_file.allowances(entry)
+    except PatchFormatError as error:
+        raise LabError(
+            f"{path} is not a patch that git format-patch wrote: {error}",
+            next_step="export it from a tree: ./mglru kernel tree, ./mglru kernel export",
+        ) from error
+    except SeriesFormatError as error:
+        raise LabError(
+            f"{path.parent / SERIES_FILE}: {error}", next_step="see docs/patches.md"
+        ) from error
+    return Patch(number, path, message.subject, part, proofs, content, allowed)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru series check`: is every patch fit to be sent, and does it stand on those before it?"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru.checkpatch import checkpatch
+from mglru.errors import LabError
+from mglru.overlay import copy_touched, describe_tree, touched_files
+from mglru.patchfile import read_message
+from mglru.patching import apply_patch
+from mglru.series import Patch, Series, load_series
+from mglru.tested import Tested, describe_source, tested_versions
+
+__all__ = [
+    "CheckLine",
+    "CheckReport",
+    "Tested",
+    "check_series",
+    "describe_source",
+    "tested_versions",
+]
+
+SUBJECT_LENGTH = 75
+# A path with mm in it, or several: `mm/mglru: `, `selftests/mm: `, `mm, swap: `.
+_PREFIX = re.compile(r"(?:[\w.-]+/)*mm(?:/[\w.-]+)*(?:, ?[\w./-]+)*: \S")
+_SIGNATURE = re.compile(r"^(Signed-off-by|Co-developed-by|Co-authored-by):", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class CheckLine:
+    """The outcome of one check of one patch.
+
+    Attributes:
+        number: the patch's place in the series.
+        patch: its file name.
+        check: `apply`, `message`, `checkpatch` or `build`.
+        passed: whether it passed; None if it could not be tried.
+        details: what is wrong; on a passed check, what is worth knowing.
+    """
+
+    number: int
+    patch: str
+    check: str
+    passed: bool | None
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All outcomes, in the order in which they came."""
+
+    lines: tuple[CheckLine, ...]
+
+    @property
+    def failed(self) -> tuple[CheckLine, ...]:
+        """What did not pass, or could not be tried."""
+        return tuple(line for line in self.lines if not line.passed)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return not self.failed
+
+
+def check_series(
+    base: str,
+    source: Path,
+    *,
+    build: Callable[[int], None] | None,
+    report: Callable[[CheckLine], None],
+    directory: Path | None = None,
+) -> CheckReport:
+    """Check every patch of a series; the quick checks of all patches come before any build.
+
+    Args:
+        base: `6.12`.
+        source: the pristine tree to apply to, whose checkpatch.pl is used.
+        build: builds the kernel with the first so many patches; raises LabError if it cannot.
+        report: gets each outcome as soon as it is known.
+        directory: where the series lies; `patches/<base>` if None.
+
+    Raises:
+        LabError: the series cannot be read.
+    """
+    series = load_series(base, directory)
+    lines: list[CheckLine] = []
+    applied = 0
+    for line in _quick_checks(series, source):
+        lines.append(line)
+        report(line)
+        applied += line.check == "apply" and bool(line.passed)
+    for patch in series.patches if build else ():
+        line = _build_line(patch, build, reachable=patch.number <= applied)
+        lines.append(line)
+        report(line)
+    return CheckReport(tuple(lines))
+
+
+def _quick_checks(series: Series, source: Path) -> Iterator[CheckLine]:
+    with tempfile.TemporaryDirectory(prefix="mglru-check-") as scratch:
+        root = Path(scratch)
+        copy_touched(source, touched_files(series.patches), root)
+        broken = ""
+        for patch in series.patches:
+            line = _apply_line(patch, root, describe_tree(source), broken)
+            broken = broken or ("" if line.passed else patch.name)
+            yield line
+            yield _line(patch, "message", message_faults(patch))
+            yield _checkpatch_line(patch, source)
+
+
+def _line(patch: Patch, check: str, faults: Iterable[str]) -> CheckLine:
+    details = tuple(faults)
+    return CheckLine(patch.number, patch.name, check, not details, details)
+
+
+def _apply_line(patch: Patch, root: Path, where: str, broken: str) -> CheckLine:
+    if broken:
+        details = (f"not tried: {broken} does not apply",)
+        return CheckLine(patch.number, patch.name, "apply", None, details)
+    try:
+        offsets = apply_patch(patch, root, where=where)
+    except LabError as error:
+        return CheckLine(patch.number, patch.name, "apply", passed=False, details=_of(error))
+    return CheckLine(patch.number, patch.name, "apply", passed=True, details=offsets)
+
+
+def _of(error: LabError) -> tuple[str, ...]:
+    return (error.what, *error.log_tail)
+
+
+def message_faults(patch: Patch) -> list[str]:
+    """Return what is wrong with a patch's subject and text."""
+    message = read_message(patch.content)
+    faults = []
+    if len(message.subject) > SUBJECT_LENGTH:
+        faults.append(f"the subject has {len(message.subject)} characters, over {SUBJECT_LENGTH}")
+    if not _PREFIX.match(message.subject):
+        faults.append(f"the subject '{message.subject}' does not start like 'mm/mglru: '")
+    if message.subject.endswith("."):
+        faults.append("the subject ends with a full stop")
+    if not message.body:
+        faults.append("the text is empty: say what the problem is and what the patch does")
+    faults += [
+        f"'{line.strip()}': whoever submits the patch signs it"
+        for line in message.body.splitlines()
+        if _SIGNATURE.match(line.strip())
+    ]
+    return faults
+
+
+def _checkpatch_line(patch: Patch, source: Path) -> CheckLine:
+    try:
+        findings = checkpatch(patch, source)
+    except LabError as error:
+        return CheckLine(patch.number, patch.name, "checkpatch", None, _of(error))
+    allowed = dict(patch.allowed)
+    faults = tuple(str(finding) for finding in findings if finding.type not in allowed)
+    kinds = {finding.type for finding in findings}
+    notes = [
+        f"{kind}: allowed: {reason}" if kind in kinds else f"{kind}: allowed, but not needed"
+        for kind, reason in patch.allowed
+    ]
+    return CheckLine(patch.number, patch.name, "checkpatch", not faults, faults or tuple(notes))
+
+
+def _build_line(patch: Patch, build: Callable[[int], None] | None, *, reachable: bool) -> CheckLine:
+    if build is None or not reachable:
+        details = ("not tried: the patches up to here do not apply",)
+        return CheckLine(patch.number, patch.name, "build", None, details)
+    try:
+        build(patch.number)
+    except LabError as error:
+        return CheckLine(patch.number, patch.name, "build", passed=False, details=_of(error))
+    return CheckLine(patch.number, patch.name, "build", passed=True)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A git tree of a kernel, with the series as commits, to work in; `tree_export` is the way back.
+
+Branches and tags: the tag `base` is the source as it came; a branch named after the kernel
+(`6.12+next`) has one commit for each patch; the branch `lab` has the lab-only patches, which
+are not part of the series, on top of `base`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from mglru import paths
+from mglru.errors import LabError, UsageError
+from mglru.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity
+from mglru.overlay import copy_entries, make_overlay
+from mglru.paths import require_space, staged
+from mglru.series import Series
+from mglru.source import Source
+from mglru.tree_export import BASE_TAG, LEFT_OUT, export_tree
+
+__all__ = ["branch_name", "export_tree", "make_tree"]
+
+TREE_BYTES = 2_500_000_000
+# The base commit has to have the same name wherever it is made: the date of Linux 6.12 will do.
+BASE_DATE = "2024-11-17T22:15:08+00:00"
+_LIMIT_SECONDS = 1800
+# Many small blobs into one pack, compressed lightly: half the time and a third of the space of
+# loose objects. (`git add` streams every file over the threshold straight into a pack.)
+_FAST = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1", "-c", "gc.auto=0")
+
+
+def branch_name(series: Series) -> str:
+    """Return the branch for a kernel: its name, without what git does not allow in one."""
+    return str(series.kernel).replace(":", "-")
+
+
+def make_tree(source: Source, series: Series | None, lab_series: Series, target: Path) -> Path:
+    """Make a git repository of a kernel with the series as commits.
+
+    The same source, series and committer give the same commits.
+
+    Args:
+        source: the pristine tree; only read.
+        series: the patches that become commits; None for the stock kernel.
+        lab_series: lab-only patches; they go on a branch of their own, `lab`.
+        target: the directory to make.
+
+    Returns:
+        `target`.
+
+    Raises:
+        UsageError: `target` exists.
+        PatchError: a patch does not apply with zero fuzz; nothing is made.
+        LabError: no space, or git failed.
+    """
+    series = series or Series(source.base, ())
+    if target.exists():
+        raise UsageError(f"{target} exists", next_step="work in it, or choose another directory")
+    for patches in (series.patches, lab_series.patches):
+        with tempfile.TemporaryDirectory(prefix="mglru-try-") as scratch:
+            make_overlay(source.path, patches, Path(scratch))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    require_space(target.parent, TREE_BYTES, f"a git tree of {series.kernel}")
+    with staged(target) as staging:
+        copy_entries(source.path, staging, "-a")
+        _commit_base(source, staging)
+        _commit_series("lab", lab_series, staging)
+        _commit_series(branch_name(series), series, staging)
+        _remember(series, staging)
+    return target
+
+
+def _commit_base(source: Source, tree: Path) -> None:
+    shipped = source.origin.startswith("linux-source-")
+    title = f"Linux {source.version}" + (" as Debian ships it" if shipped else "")
+    body = source.origin if shipped else "From a source tree of the user's own."
+    who = identity(NEUTRAL_NAME, NEUTRAL_EMAIL, BASE_DATE)
+    git("init", "--quiet", "--template=", "--initial-branch=stock", cwd=tree, purpose="make a tree")
+    git(
+        *(*_FAST, "add", "--all", "--force"),
+        cwd=tree,
+        purpose="add the source to git",
+        limit_seconds=_LIMIT_SECONDS,
+    )
+    git(
+        *(*_FAST, "commit", "--quiet", f"--message={title}\n\n{body}"),
+        cwd=tree,
+        purpose="commit the source",
+        env=who,
+    )
+    git("tag", BASE_TAG, cwd=tree, purpose="tag the source")
+
+
+def _commit_series(branch: str, series: Series, tree: Path) -> None:
+    """Put patches as commits on a new branch that starts at the base, and check it out."""
+    if not series.patches and branch == "lab":
+        return
+    git("checkout", "--quiet", "-B", branch, BASE_TAG, cwd=tree, purpose=f"start branch {branch}")
+    if series.patches:
+        git(
+            *("-c", "gc.auto=0", "am", "--quiet", "--committer-date-is-author-date"),
+            "--whitespace=nowarn",
+            *(patch.path for patch in series.patches),
+            cwd=tree,
+            purpose=f"commit the patches of {branch}",
+            # The date only has to be there: git takes the author's.
+            env=identity(*(_own_identity() or (NEUTRAL_NAME, NEUTRAL_EMAIL)), BASE_DATE),
+            limit_seconds=_LIMIT_SECONDS,
+        )
+
+
+def _own_identity() -> tuple[str, str] | None:
+    """Return name and address that this repository commits with, if git knows them."""
+    try:
+        name, email = (
+            git(
+                *("config", f"user.{field}"),
+                cwd=paths.REPO,
+                purpose="read git's identity",
+                users_settings=True,
+            ).strip()
+            for field in ("name", "email")
+        )
+    except LabError:
+        return None
+    return (name, email) if name and email else None
+
+
+def _remember(series: Series, tree: Path) -> None:
+    """Leave in the tree's settings what a later export has to know."""
+    settings = {"feature.manyFiles": "true"}
+    if own := _own_identity():
+        settings |= {"user.name": own[0], "user.email": own[1]}
+    for name, value in settings.items():
+        git("config", name, value, cwd=tree, purpose="set up the tree")
+    for patch in series.left_out:
+        git("config", "--add", LEFT_OUT, patch.subject, cwd=tree, purpose="set up the tree")
