@@ -13,13 +13,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mglru.latency import Histogram
 
 BEGIN = "begin"
 END = "end"
 SHOWN_CHARACTERS = 120
+
+
+# The kernel's own ranges: a damaged line must not bring numbers that overflow later.
+_Signed = Annotated[int, Field(ge=-(2**63), lt=2**64)]
+_Unsigned = Annotated[int, Field(ge=0, lt=2**64)]
+_Times = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class _Event(BaseModel):
@@ -41,10 +47,10 @@ class Counters(_Event):
 
     event: Literal["counters"]
     phase: str
-    clock_ns: NonNegativeInt
-    vmstat: dict[str, int]
-    memory_stat: dict[str, int] = Field(alias="memory.stat", default_factory=dict)
-    memory_events: dict[str, int] = Field(alias="memory.events", default_factory=dict)
+    clock_ns: _Unsigned
+    vmstat: dict[str, _Signed]
+    memory_stat: dict[str, _Signed] = Field(alias="memory.stat", default_factory=dict)
+    memory_events: dict[str, _Signed] = Field(alias="memory.events", default_factory=dict)
 
 
 class Metric(_Event):
@@ -61,7 +67,7 @@ class LatencyCounts(_Event):
     event: Literal["latency"]
     name: str = Field(min_length=1)
     unit: str = Field(min_length=1)
-    counts: list[tuple[NonNegativeInt, NonNegativeInt]]
+    counts: list[tuple[_Unsigned, _Times]]
 
 
 class KernelProof(_Event):

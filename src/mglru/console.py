@@ -93,6 +93,9 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
 # One search tells almost every line apart from trouble.
 _ANY = re.compile("|".join(f"(?:{pattern.pattern})" for _, pattern in _PATTERNS))
 
+# It may follow the unfinished line of a program.
+_END = re.compile(r"reboot: (Power down|System halted|Restarting system)")
+
 _ANSI = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _PREFIX = re.compile(r"^(<\d+>)?(\[ *\d+\.\d+\](\[ *[TC]\d+\])? )?")
@@ -125,10 +128,7 @@ def unexpected(findings: Iterable[Finding], expected: Collection[str]) -> list[F
 def ended(log: str | bytes) -> bool:
     """Whether the kernel came to its own end: powered off, halted or restarted."""
     text = log if isinstance(log, str) else log.decode("utf-8", errors="replace")
-    return any(
-        re.match(r"reboot: (Power down|System halted|Restarting)", clean(line))
-        for line in text.split("\n")
-    )
+    return bool(_END.search(text))
 
 
 def _excerpt(lines: list[str], start: int) -> tuple[str, ...]:

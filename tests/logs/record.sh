@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Record the logs in this directory: real guests of the lab, in real trouble.
+#
+#   tests/logs/record.sh KERNEL [DEBUG_KERNEL]
+#
+# KERNEL is a User Mode Linux kernel that the lab built. DEBUG_KERNEL is one with
+# debug.config (beside this file) on top; its trouble is made by LKDTM, the kernel's own
+# test of its crash reports. Each guest leaves NAME.log, its console, and NAME.jsonl, its
+# result channel. The host's paths and the builder's name are replaced. Needs gcc, python3
+# and e2fsprogs, and takes a minute.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+kernel=$(realpath "$1")
+debug=${2:+$(realpath "$2")}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tab=$(printf '\t')
+gcc -static -O1 -D_GNU_SOURCE -o "$work/init" "$here/../../guest/init.c" "$here/../../guest/lab.c"
+
+# boot NAME KERNEL LIMIT MEMORY INIT OPTION...: the plan is on stdin, with " | " for tabs.
+boot() {
+	name=$1 image=$2 limit=$3 memory=$4 init=$5
+	shift 5
+	sed "s/ | /$tab/g; s,@work@,/run/host$work,g" >"$work/plan"
+	echo "$name" >&2
+	timeout -s KILL "$limit" setarch -R "$image" mem="$memory" root=/dev/root \
+		rootfstype=hostfs ro con=null con0=null,fd:1 ssl=null ssl0=null,fd:3 \
+		null_blk.nr_devices=0 uml_dir="$work" "$@" init="$init" -- \
+		"/run/host$work/plan" >"$work/log" 2>&1 3>"$work/channel" </dev/null || true
+	sed "s,$work,/lab,g; s/([a-z0-9_-]*@[a-zA-Z0-9.-]*)/(lab@lab)/" "$work/log" |
+		tr -d '\r' >"$here/$name.log"
+	cp "$work/channel" "$here/$name.jsonl"
+	test -s "$here/$name.jsonl" || rm "$here/$name.jsonl"
+}
+
+# guest NAME MEMORY: virtual time, as the lab boots it.
+guest() {
+	boot "$1" "$kernel" 60 "$2" "$work/init" time-travel=inf-cpu lab_seed=1 \
+		time-travel-start=1700000000
+}
+
+mkdir "$work/data"
+head -c 60M /dev/zero | tr '\0' x >"$work/data/file"
+truncate -s 100M "$work/image"
+mke2fs -q -t ext4 -b 4096 -U 00000000-0000-0000-0000-000000000001 -d "$work/data" "$work/image"
+
+guest good 512M <<'END'
+symbol | lru_gen_look_around
+symbol | no_such_symbol
+lru_gen
+disk | data | size=100 | memory_backed=1 | blocksize=4096 | irqmode=2 | completion_nsec=80000
+load | @work@/image | /dev/data
+mount | ext4 | /dev/data | /mnt/data
+mkdir | /sys/fs/cgroup/work
+env | MGLRU_CGROUP | /sys/fs/cgroup/work
+write | /sys/fs/cgroup/work/memory.max | 20M
+drop_caches
+counters | begin
+step | first_pass | /sys/fs/cgroup/work | /bin/dd | if=/mnt/data/file | of=/dev/null | bs=64k
+step | write | /sys/fs/cgroup/work | /bin/dd | if=/dev/zero | of=/mnt/data/new | bs=1M | count=8 | conv=fsync
+step | second_pass | /sys/fs/cgroup/work | /bin/dd | if=/mnt/data/file | of=/dev/null | bs=64k
+counters | end
+END
+
+# A database of tmpfs pages that cannot be reclaimed: the group's own limit kills.
+guest memcg-oom 512M <<'END'
+lru_gen
+mkdir | /sys/fs/cgroup/work
+env | MGLRU_CGROUP | /sys/fs/cgroup/work
+write | /sys/fs/cgroup/work/memory.max | 16M
+counters | begin
+step | fill | /sys/fs/cgroup/work | /bin/dd | if=/dev/zero | of=/mnt/full | bs=1M | count=40
+counters | end
+END
+
+guest oom 64M <<'END'
+write | /proc/sys/vm/overcommit_memory | 1
+step | fill | - | /usr/bin/python3 | -c | len([bytearray(1 << 20) for _ in range(200)])
+END
+
+guest segfault 512M <<'END'
+step | crash | - | /bin/sh | -c | kill -s SEGV $$
+step | crash_for_real | - | /usr/bin/python3 | -c | import ctypes; ctypes.string_at(16)
+END
+
+guest ext4-error 512M <<'END'
+disk | data | size=100 | memory_backed=1 | blocksize=4096
+load | @work@/image | /dev/data
+step | damage | - | /sbin/debugfs | -w | -R | set_inode_field /file block[0] 0 | /dev/data
+mount | ext4 | /dev/data | /mnt/data | errors=continue
+step | read | - | /bin/dd | if=/mnt/data/file | of=/dev/null | bs=64k
+END
+
+# A kernel buffer of 8 MB is more than the page allocator ever gives: it warns.
+send='import socket as s; a, b = s.socketpair(s.AF_UNIX)
+a.sendmsg([b"x"], [(s.SOL_SOCKET, s.SCM_RIGHTS, bytes(SIZE))])'
+printf '%s\n' "$send" | sed s/SIZE/8000000/ >"$work/warn.py"
+printf '%s\n' "$send" | sed s/SIZE/4000000/ >"$work/fail.py"
+guest warning 512M <<'END'
+write | /proc/sys/net/core/optmem_max | 100000000
+step | send | - | /usr/bin/python3 | @work@/warn.py
+END
+
+# One of 4 MB it would give, had it any in one piece.
+guest page-allocation 48M <<'END'
+write | /proc/sys/net/core/optmem_max | 100000000
+step | fill | - | /bin/dd | if=/dev/zero | of=/mnt/full | bs=1k | count=18500
+step | send | - | /usr/bin/python3 | @work@/fail.py
+END
+
+guest vmalloc 512M <<'END'
+write | /sys/block/zram0/disksize | 4096T
+END
+
+guest colours 512M <<'END'
+step | list | - | /bin/ls | --color=always | -ld | / | /dev | /dev/null
+step | bell | - | /usr/bin/printf | \033[1;31mred\033[0m \007 \000 no newline
+END
+
+guest guest-error 512M <<'END'
+counters | begin
+write | /sys/no/such/file | "quoted\"
+counters | end
+END
+
+echo 'lru_gen' | boot panic-init-exits "$kernel" 30 512M /bin/false time-travel=inf-cpu
+echo 'lru_gen' | boot panic-no-init "$kernel" 30 512M /nonexistent time-travel=inf-cpu
+# Real time, and no end of it: killed at its limit, in the middle of its output.
+boot killed "$kernel" 3 512M "$work/init" <<'END'
+counters | begin
+step | talk | - | /bin/sh | -c | while :; do printf 'working '; sleep 0.1; done
+counters | end
+END
+
+test -n "$debug" || exit 0
+# lkdtm NAME LIMIT OPTION...: crash types on stdin; in real time, as lockups need it.
+lkdtm() {
+	name=$1 limit=$2
+	shift 2
+	sed 's,.*,write | /sys/kernel/debug/provoke-crash/DIRECT | &,' |
+		boot "$name" "$debug" "$limit" 512M "$work/init" "$@"
+}
