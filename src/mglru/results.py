@@ -373,9 +373,10 @@ def _not_ours(shown: str, reason: str) -> UsageError:
 
 
 def _json_reason(text: str, error: json.JSONDecodeError) -> str:
-    if not text.strip():
+    end = text.rstrip()
+    if not end:
         return "it is empty"
-    if error.pos >= len(text.rstrip()) or "Unterminated string" in error.msg:
+    if error.pos >= len(end) or not end.endswith(("}", "]")):
         return f"it is cut off in line {error.lineno}"
     return f"line {error.lineno} is not JSON ({error.msg})"
 
