@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The programs that run inside the guest: built static, cached by content."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru import process, wiredtiger
+from mglru.errors import LabError, UsageError
+from mglru.paths import GUEST, cache_dir, locked, staged
+
+Note = Callable[[str], None]
+
+CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-static", "-pthread")
+COMPILE_LIMIT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Program:
+    """One guest program.
+
+    Attributes:
+        sources: its C files in guest/; lab.c comes with every program.
+        libraries: what it is linked with, names in LIBRARIES.
+    """
+
+    sources: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library that a program is linked with.
+
+    Attributes:
+        flags: for the compiler, after the sources.
+        files: what the flags stand for: their content decides whether a build is current.
+    """
+
+    flags: tuple[str, ...]
+    files: tuple[Path, ...]
+
+
+def programs() -> dict[str, Program]:
+    """Return all guest programs by name."""
+    return {
+        "init": Program(("init.c",)),
+        "memcg_create": Program(("memcg_create.c",)),
+        "memcg_stress": Program(("memcg_stress.c",)),
+        "ycsb_wiredtiger": Program(
+            ("ycsb_wiredtiger.c", "trace.c", "latency.c"), libraries=("wiredtiger",)
+        ),
+        "get_scan_leveldb": Program(
+            ("get_scan_leveldb.c", "trace.c", "latency.c"), libraries=("leveldb",)
+        ),
+    }
+
+
+def guest_program(name: str, note: Note | None = None) -> Path:
+    """Return the static binary of a guest program, building it and its libraries if need be.
+
+    Args:
+        name: one of `programs()`.
+        note: called with one line when something long starts.
+
+    Raises:
+        UsageError: no such program.
+        LabError: a compiler or library is missing, or the build failed.
+    """
+    known = programs()
+    if name not in known:
+        raise UsageError(
+            f"no guest program '{name}'", next_step=f"there are {', '.join(sorted(known))}"
+        )
+    say = note or (lambda _text: None)
+    program = known[name]
+    libraries = [LIBRARIES[library](say) for library in program.libraries]
+    target = cache_dir("guest") / f"{name}-{_key(program, libraries)}"
+    if not target.is_dir():
+        with locked(target):
+            if not target.is_dir():
+                _build(target, name, program, libraries)
+    return target / name
+
+
+def _sources(program: Program) -> list[Path]:
+    return [GUEST / source for source in (*program.sources, "lab.c")]
+
+
+def _key(program: Program, libraries: list[Library]) -> str:
+    digest = hashlib.sha256("\n".join([compiler_version(), *CFLAGS]).encode())
+    for path in [*_sources(program), *sorted(GUEST.glob("*.h"))]:
+        digest.update(path.read_bytes())
+    for library in libraries:
+        digest.update("\n".join(flag for flag in library.flags if "/" not in flag).encode())
+        for path in library.files:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _build(target: Path, name: str, program: Program, libraries: list[Library]) -> None:
+    flags = [flag for library in libraries for flag in library.flags]
+    command: list[str | Path] = [_compiler(), *CFLAGS, f"-I{GUEST}", *_sources(program), *flags]
+    with staged(target) as staging:
+        process.run(
+            [*command, "-lm", "-o", staging / name],
+            purpose=f"build the guest program {name}",
+            limit_seconds=COMPILE_LIMIT_SECONDS,
+            next_step="install gcc and libc6-dev; see the compiler's messages above",
+        )
+
+
+def _compiler() -> str:
+    return os.environ.get("CC") or "gcc"
+
+
+@functools.cache
+def compiler_version() -> str:
+    """Return the first line of the C compiler's --version."""
+    text = process.run([_compiler(), "--version"], purpose="find the C compiler")
+    return text.splitlines()[0]
+
+
+def _wiredtiger(note: Note) -> Library:
+    directory = wiredtiger.library(compiler_version(), note)
+    archive, header = directory / "libwiredtiger.a", directory / "wiredtiger.h"
+    return Library((f"-I{directory}", str(archive)), (archive, header))
+
+
+def _leveldb(_note: Note) -> Library:
+    """LevelDB is C++ with an interface in C: the C++ library comes after it."""
+    archives = tuple(_system_archive(name) for name in ("leveldb", "snappy", "stdc++"))
+    return Library(("-lleveldb", "-lsnappy", "-lstdc++"), archives)
+
+
+def _system_archive(name: str) -> Path:
+    """Find a static library where the compiler would."""
+    file = f"lib{name}.a"
+    found = Path(
+        process.run([_compiler(), f"-print-file-name={file}"], purpose=f"look for {file}").strip()
+    )
+    if not found.is_file():
+        packages = "libleveldb-dev libsnappy-dev g++"
+        apt = f"sudo apt-get install {packages}" if shutil.which("apt-get") else packages
+        raise LabError(f"the static library {file} is missing", next_step=f"install it: {apt}")
+    return found
+
+
+LIBRARIES: dict[str, Callable[[Note], Library]] = {
+    "wiredtiger": _wiredtiger,
+    "leveldb": _leveldb,
+}

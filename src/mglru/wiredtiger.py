@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""WiredTiger as a static library, from its source distribution on PyPI."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from mglru import process
+from mglru.errors import LabError
+from mglru.paths import cache_dir, locked, require_space, staged
+
+VERSION = "11.3.1"
+SHA256 = "95052d1b6fc06921dd617aafa1ba2a773d8dbbbf2eb74f77147290a630e598d0"
+ARCHIVE = f"wiredtiger-{VERSION}.tar.gz"
+REQUIREMENT = f"wiredtiger=={VERSION}"
+PIP_DOWNLOAD = ("download", "--no-deps", "--no-binary", ":all:", "--disable-pip-version-check")
+
+SPACE_BYTES = 600 << 20
+DOWNLOAD_LIMIT_SECONDS = 600
+BUILD_LIMIT_SECONDS = 3600
+
+# Only the library, nothing that depends on what else the host has installed.
+OPTIONS = (
+    "CMAKE_BUILD_TYPE=Release",
+    "ENABLE_STATIC=1",
+    "ENABLE_SHARED=0",
+    "ENABLE_PYTHON=0",
+    "ENABLE_DEBUG_INFO=0",
+    "ENABLE_STRICT=0",
+    "ENABLE_SNAPPY=0",
+    "ENABLE_ZLIB=0",
+    "ENABLE_LZ4=0",
+    "ENABLE_ZSTD=0",
+    "ENABLE_SODIUM=0",
+    "ENABLE_MEMKIND=0",
+    "ENABLE_IAA=0",
+    "ENABLE_CPPSUITE=0",
+    "WITH_PIC=0",
+)
+
+# WiredTiger looks for Python's headers even where it makes no Python module, and sets up
+# tests, tools and examples with needs of their own: (file, lines to leave out).
+TRIMMED = (
+    ("cmake/configs/base.cmake", r"^source_python3_package\(.*\n"),
+    (
+        "CMakeLists.txt",
+        r"^add_subdirectory\((src/utilities|bench/\w+|examples|test|tools/\w+|ext)\)\n",
+    ),
+    ("CMakeLists.txt", r"^include\(cmake/install/.*\n"),
+)
+
+Note = Callable[[str], None]
+
+
+def library(compiler_version: str, note: Note) -> Path:
+    """Return the directory with libwiredtiger.a and wiredtiger.h, building it if need be.
+
+    Args:
+        compiler_version: what `cc` is; another compiler gives another build.
+        note: called with one line when something long starts.
+
+    Raises:
+        LabError: no network, no space, a changed archive, a failed build.
+    """
+    recipe = "\n".join([SHA256, compiler_version, *OPTIONS, repr(TRIMMED)])
+    key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
+    target = cache_dir("guest") / f"wiredtiger-{VERSION}-{key}"
+    if target.is_dir():
+        return target
+    with locked(target):
+        if not target.is_dir():
+            _make(target, note)
+    return target
+
+
+def _make(target: Path, note: Note) -> None:
+    require_space(target.parent, SPACE_BYTES, f"building WiredTiger {VERSION}")
+    archive = _archive(note)
+    note(f"Building WiredTiger {VERSION}, once: 2 to 5 minutes")
+    with (
+        staged(target) as staging,
+        tempfile.TemporaryDirectory(prefix="wiredtiger-", dir=cache_dir("tmp")) as scratch,
+    ):
+        source = _unpack(archive, Path(scratch))
+        build = Path(scratch) / "build"
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        process.run(
+            ["cmake", *generator, "-S", source, "-B", build, *(f"-D{o}" for o in OPTIONS)],
+            purpose=f"configure WiredTiger {VERSION}",
+            limit_seconds=BUILD_LIMIT_SECONDS,
+        )
+        jobs = str(os.cpu_count() or 1)
+        process.run(
+            ["cmake", "--build", build, "--parallel", jobs, "--target", "wiredtiger_static"],
+            purpose=f"build WiredTiger {VERSION}",
+            limit_seconds=BUILD_LIMIT_SECONDS,
+        )
+        for product in ("libwiredtiger.a", "include/wiredtiger.h"):
+            shutil.copy(build / product, staging)
+
+
+def _archive(note: Note) -> Path:
+    """Return the source distribution, downloaded and found unchanged."""
+    directory = cache_dir("downloads")
+    path = directory / ARCHIVE
+    with locked(path):
+        if path.is_file() and _digest(path) == SHA256:
+            return path
+        note(f"Downloading WiredTiger {VERSION}: 10 MB")
+        with tempfile.TemporaryDirectory(prefix=".", dir=directory) as scratch:
+            process.run(
+                [sys.executable, "-m", "pip", *PIP_DOWNLOAD, "-d", scratch, REQUIREMENT],
+                purpose=f"download WiredTiger {VERSION} from PyPI",
+                limit_seconds=DOWNLOAD_LIMIT_SECONDS,
+                next_step="check the network and pip's settings (pip config list), then try again",
+            )
+            fetched = Path(scratch) / ARCHIVE
+            if not fetched.is_file() or (digest := _digest(fetched)) != SHA256:
+                found = f"sha256 {digest}" if fetched.is_file() else "no such file"
+                raise LabError(
+                    f"{ARCHIVE} is not the archive that the lab was made with: {found}",
+                    next_step=f"expected sha256 {SHA256}; check pip's index (pip config list)",
+                )
+            fetched.rename(path)
+    return path
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _unpack(archive: Path, directory: Path) -> Path:
+    process.run(["tar", "-xf", archive, "-C", directory], purpose=f"unpack {archive}")
+    source = directory / f"wiredtiger-{VERSION}"
+    for name, lines in TRIMMED:
+        path = source / name
+        text, count = re.subn(lines, "", path.read_text(), flags=re.MULTILINE)
+        if not count:
+            raise LabError(
+                f"WiredTiger {VERSION}: {name} has no line like {lines}",
+                next_step="adapt TRIMMED in src/mglru/wiredtiger.py to this version",
+            )
+        path.write_text(text)
+    return source
