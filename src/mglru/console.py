@@ -76,7 +76,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
         (Kind.LOCKDEP, r"\[ BUG: |INFO: trying to register non-static key|BUG: MAX_LOCK"),
         (Kind.SOFT_LOCKUP, r"BUG: (soft|workqueue) lockup|hard LOCKUP"),
         (Kind.HUNG_TASK, r"INFO: task .+ blocked .*more than \d+ seconds"),
-        (Kind.RCU_STALL, r"rcu.* detected (expedited )?stalls?|rcu_\w+ kthread (starved|timer)"),
+        (Kind.RCU_STALL, r"rcu.*detected (expedited )?stall|rcu_\w+ kthread (starved|timer)"),
         (Kind.PANIC, r"Kernel panic - not syncing"),
         (Kind.SEGFAULT, r"\[\d+\]: segfault at |traps: .+\[\d+\] (general protection|trap )"),
         (Kind.OOPS, r"\bOops: |general protection fault|Unable to handle kernel "),
@@ -85,8 +85,8 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
         (Kind.MEMCG_OOM, r"Memory cgroup out of memory: "),
         (Kind.OOM, r"Out of memory(:| and no killable)|Out of memory \("),
         (Kind.PAGE_ALLOCATION, r"(page allocation failure|vmalloc error|vmap allocation .*failed)"),
-        (Kind.EXT4_ERROR, r"EXT4-fs error|EXT4-fs .*(failed for|Aborting)|JBD2: .*[Ee]rror"),
-        (Kind.EXT4_ERROR, r"Aborting journal"),
+        (Kind.EXT4_ERROR, r"EXT4-fs error|EXT4-fs .*(allocation failed|Remounting .*read-only)"),
+        (Kind.EXT4_ERROR, r"JBD2: .*[Ee]rror|Aborting journal"),
         (Kind.IO_ERROR, r"I/O error, dev |Buffer I/O error on "),
     )
 )

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Console logs of real guests, recorded by logs/record.sh, and what is found in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mglru.console import EXCERPT_LINES, Kind, clean, ended, scan, unexpected
+
+LOGS = Path(__file__).parent / "logs"
+
+# Every log with what it must give, in order.
+RECORDED: dict[str, list[Kind]] = {
+    "good": [],
+    "good-7.3": [],
+    "colours": [],
+    "guest-error": [],
+    "killed": [],
+    "memcg-oom": [Kind.MEMCG_OOM],
+    "memcg-oom-7.3": [Kind.MEMCG_OOM],
+    "oom": [Kind.OOM],
+    "oom-7.3": [Kind.OOM],
+    "warning": [Kind.WARNING],
+    "warning-7.3": [Kind.WARNING],
+    "page-allocation": [Kind.PAGE_ALLOCATION],
+    "page-allocation-7.3": [Kind.PAGE_ALLOCATION],
+    "vmalloc": [Kind.PAGE_ALLOCATION],
+    "segfault": [Kind.SEGFAULT],
+    "segfault-7.3": [Kind.SEGFAULT],
+    "ext4-error": [Kind.EXT4_ERROR],
+    "panic": [Kind.PANIC],
+    "panic-7.3": [Kind.PANIC],
+    "panic-no-init": [Kind.PANIC],
+    "bug": [Kind.BUG, Kind.PANIC],
+    "kernel-fault": [Kind.PANIC],
+    "kasan": [Kind.KASAN],
+    "ubsan": [Kind.UBSAN],
+    "lockdep": [Kind.BUG, Kind.BUG, Kind.LOCKDEP],
+    "hung-task": [Kind.HUNG_TASK],
+    "lockup": [Kind.SOFT_LOCKUP, Kind.RCU_STALL, Kind.RCU_STALL],
+}
+POWERED_OFF = {"good", "memcg-oom", "warning", "kasan", "guest-error", "colours"}
+CUT_SHORT = {"killed", "panic", "panic-no-init", "hung-task", "lockup", "bug"}
+
+
+def recorded(name: str) -> bytes:
+    return (LOGS / f"{name}.log").read_bytes()
+
+
+def test_every_log_is_tested() -> None:
+    assert {path.stem for path in LOGS.glob("*.log")} == set(RECORDED)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_logs(name: str) -> None:
+    log = recorded(name)
+    findings = scan(log)
+    assert [finding.kind for finding in findings] == RECORDED[name]
+    lines = log.decode(errors="replace").split("\n")
+    for finding in findings:
+        assert finding.line in lines[finding.line_number - 1]
+        assert finding.excerpt[0] == finding.line
+        assert len(finding.excerpt) <= EXCERPT_LINES
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_log_cut_anywhere_gives_a_part_of_its_findings(name: str) -> None:
+    log = recorded(name)
+    whole = [finding.kind for finding in scan(log)]
+    for cut in range(0, len(log), 37):
+        part = [finding.kind for finding in scan(log[:cut])]
+        # A line cut in its middle can look like a more general kind.
+        assert part[:-1] == whole[: len(part[:-1])]
+        assert len(part) <= len(whole)
+    assert not ended(log[: len(log) // 2])
+
+
+def test_powering_off_is_told_from_being_cut_short() -> None:
+    for name in POWERED_OFF:
+        assert ended(recorded(name)), name
+    for name in CUT_SHORT:
+        assert not ended(recorded(name)), name
+
+
+def test_expected_kinds_are_no_trouble() -> None:
+    findings = scan(recorded("bug"))
+    assert [finding.kind for finding in unexpected(findings, {Kind.PANIC})] == [Kind.BUG]
+    assert unexpected(findings, {"bug", "panic"}) == []
+    assert unexpected(findings, set()) == findings
+
+
+def test_a_finding_names_kind_line_and_text() -> None:
+    (finding,) = scan(recorded("memcg-oom"))
+    assert str(finding).startswith("memcg_oom at line ")
+    assert "Killed process" in str(finding)
+
+
+def test_an_excerpt_ends_with_its_report() -> None:
+    (finding,) = scan(recorded("ext4-error"))
+    assert any("reboot: Power down" in line for line in finding.excerpt)
+    log = "WARNING: CPU: 0 PID: 1 at mm/x.c:1\n [<6>] f\n---[ end trace 0 ]---\nafter\n"
+    (short,) = scan(log)
+    assert short.excerpt[-1] == "---[ end trace 0 ]---"
+
+
+def test_trouble_behind_colours_nuls_timestamps_and_programs_is_found() -> None:
+    original = recorded("memcg-oom").decode().split("\n")
+    disguised = "\r\n".join(
+        f"\x1b[1;31m[    0.{number:06}][    T1] {line}\x1b[0m\0"
+        for number, line in enumerate(original)
+    )
+    ours, theirs = scan(disguised), scan(recorded("memcg-oom"))
+    assert ours == theirs
+    (after_a_prompt,) = scan("working working " + theirs[0].line)
+    assert after_a_prompt.kind is Kind.MEMCG_OOM
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("\x1b[0;1;38;5;185mFailed to write\x1b[0m\r\r", "Failed to write"),
+        ("[   12.345678] text", "text"),
+        ("<4>[   12.345678][  T123] text", "text"),
+        ("[42] not a timestamp", "[42] not a timestamp"),
+        ("a\0b\x07c\td", "abc\td"),
+    ],
+)
+def test_clean(raw: str, text: str) -> None:
+    assert clean(raw) == text
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        # Reports of machines and options that the recorded guests do not have, in the words
+        # of the kernel's sources.
+        ("Oops: general protection fault, probably for non-canonical address 0x1: 0000", Kind.OOPS),
+        ("BUG: unable to handle page fault for address: ffffc90000000000", Kind.BUG),
+        ("BUG: kernel NULL pointer dereference, address: 0000000000000008", Kind.BUG),
+        ("kernel BUG at mm/vmscan.c:1234!", Kind.BUG),
+        ("BUG: Bad page state in process kswapd0  pfn:12345", Kind.BUG),
+        ("BUG: KFENCE: use-after-free read in f+0x1/0x2", Kind.KFENCE),
+        ("BUG: workqueue lockup - pool cpus=0 node=0 flags=0x0 nice=0 stuck for 31s!",
+         Kind.SOFT_LOCKUP),
+        ("traps: fio[12] general protection fault ip:401000 sp:7ffe error:0", Kind.SEGFAULT),
+        ("traps: fio[12] trap invalid opcode ip:401000 sp:7ffe error:0 in fio[1000,400000+1000]",
+         Kind.SEGFAULT),
+        ("WARNING: possible circular locking dependency detected", Kind.LOCKDEP),
+        ("WARNING: possible recursive locking detected", Kind.LOCKDEP),
+        ("WARNING: inconsistent lock state", Kind.LOCKDEP),
+        ("WARNING: suspicious RCU usage", Kind.LOCKDEP),
+        ("WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected", Kind.LOCKDEP),
+        ("INFO: trying to register non-static key.", Kind.LOCKDEP),
+        ("INFO: task kworker/0:1:9 blocked for more than 120 seconds.", Kind.HUNG_TASK),
+        ("INFO: task cat:12 blocked in I/O wait for more than 120 seconds.", Kind.HUNG_TASK),
+        ("rcu: INFO: rcu_sched self-detected stall on CPU", Kind.RCU_STALL),
+        ("rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: { 0-... }",
+         Kind.RCU_STALL),
+        ("Out of memory and no killable processes...", Kind.OOM),
+        ("Aborting journal on device dm-0-8.", Kind.EXT4_ERROR),
+        ("I/O error, dev nullb0, sector 8 op 0x1:(WRITE) flags 0x0", Kind.IO_ERROR),
+        ("Buffer I/O error on dev dm-0, logical block 1, lost async page write", Kind.IO_ERROR),
+    ],
+)  # fmt: skip
+def test_reports_that_no_recorded_guest_gives(line: str, kind: Kind) -> None:
+    assert [finding.kind for finding in scan(line)] == [kind]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "epollctl add err fd 7, Operation not permitted",
+        "This architecture does not have kernel memory protection.",
+        "Failed to write wtmp record, ignoring: Read-only file system",
+        "Kernel command line: panic=1 hung_task_panic=1 oops=panic",
+        "2026-01-01 12:00:00 0 [Warning] mariadbd: a program's own",
+        "sh: echo: echo: I/O error",
+        "Lock dependency validator: Copyright (c) 2006 Red Hat, Inc., Ingo Molnar",
+        "EXT4-fs (data): mounted filesystem with ordered data mode. Opts: errors=panic",
+        "debugging: BUGS and WARNINGS are welcome",
+    ],
+)
+def test_noise_is_no_trouble(line: str) -> None:
+    assert scan(line) == []
+
+
+def test_an_empty_log() -> None:
+    assert scan(b"") == []
+    assert not ended(b"")
