@@ -107,7 +107,7 @@ def test_reading_a_file_twice_the_limit_refaults_every_page_of_it(
     # such a loop, and no policy can keep more than the limit.
     pages, limit = 32 << 8, 16 << 8
     plan = [
-        DISK,
+        *DISK,
         *memcg("16M"),
         step("first", "dd if=/dev/data of=/dev/null bs=1M count=32"),
         "counters\tbegin",
@@ -125,7 +125,7 @@ def test_reading_a_file_twice_the_limit_refaults_every_page_of_it(
 
 def test_two_boots_with_one_seed_agree_to_the_last_counter(build: Build, tmp_path: Path) -> None:
     plan = [
-        DISK,
+        *DISK,
         *memcg("16M"),
         "counters\tbegin",
         step(
@@ -145,7 +145,7 @@ def test_two_boots_with_one_seed_agree_to_the_last_counter(build: Build, tmp_pat
 def test_virtual_time_is_the_disks_and_not_the_hosts(build: Build, tmp_path: Path) -> None:
     # 100 reads one after another from a disk that takes 80 us for each.
     script = "dd if=/dev/data of=/dev/null bs=4k count=100 iflag=direct"
-    report = read_report(boot(request(build, DISK, *memcg("64M"), step("read", script)), tmp_path))
+    report = read_report(boot(request(build, *DISK, *memcg("64M"), step("read", script)), tmp_path))
     assert report.steps[0].seconds == pytest.approx(100 * 80e-6, rel=0.05)
 
 

@@ -23,6 +23,7 @@ from mglru.errors import LabError
 from mglru.overlay import Overlay, link_tree, make_overlay, sync_overlay
 from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.recipe import MACHINES, Recipe
+from mglru.source import cached
 from mglru.ui import Ui
 
 TREE_BYTES = 600_000_000
@@ -97,7 +98,16 @@ def _slot(recipe: Recipe) -> Path:
 def _prepare_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
     """Make the tree's sources equal to the pristine ones plus the recipe's patches."""
     with tempfile.TemporaryDirectory(prefix="overlay-", dir=cache_dir("tmp")) as scratch:
-        overlay = make_overlay(recipe.source.path, recipe.patches, Path(scratch))
+        # Debian's source is what the series is made on; on a tree of the user's own, a patch
+        # that does not apply is merged with its help, or refused.
+        made_on = cached(recipe.kernel.base)
+        overlay = make_overlay(
+            recipe.source.path,
+            recipe.patches,
+            Path(scratch),
+            three_way=True,
+            ancestor=made_on.path if made_on else None,
+        )
         for line in overlay.notes:
             ui.note(line)
         if not tree.exists():

@@ -72,7 +72,9 @@ def run_info(
         "disk": experiment.disk.model_dump(mode="json"),
     }
     parameters: dict[str, JsonValue] = {}
-    parameters.update(setting.split("=", 1) for setting in settings)
+    for setting in settings:
+        key, _equals, value = setting.partition("=")
+        parameters[key] = value
     headline = [
         Headline(name=metric.name, better=metric.better, label=metric.label or "")
         for metric in experiment.metrics

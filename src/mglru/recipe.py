@@ -46,7 +46,6 @@ class Recipe:
         source: the pristine tree.
         series: our patches that this kernel gets, in order.
         lab: the lab-only patches that every kernel of this base gets.
-        absent: symbols that would prove that a patch is in which this kernel does not get.
         options: requested kernel options.
         compiler: the compiler's version line.
     """
@@ -56,7 +55,6 @@ class Recipe:
     source: Source
     series: Series
     lab: Series
-    absent: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
     compiler: str
 
@@ -69,6 +67,11 @@ class Recipe:
     def proofs(self) -> tuple[str, ...]:
         """Symbols that the built kernel must have."""
         return tuple(symbol for patch in self.series.patches for symbol in patch.proofs)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Symbols that would prove that the kernel has a patch which it must not have."""
+        return tuple(symbol for patch in self.series.left_out for symbol in patch.proofs)
 
     @property
     def config_sha256(self) -> str:
@@ -116,23 +119,15 @@ def make_recipe(kernel: KernelId, source: Source, machine: str = "uml") -> Recip
     Raises:
         LabError, UsageError: the series or the configuration cannot be read.
     """
-    whole = load_series(kernel.base) if kernel.series else Series(kernel.base, ())
-    series = whole if kernel.upto is None else whole.first(kernel.upto)
-    # Symbols of patches that this kernel does not get prove that it did not get them.
-    left_out = _known_patches(kernel.base)[len(series.patches) :]
+    whole = load_series(kernel.base, required=kernel.series)
+    stock = Series(kernel.base, (), left_out=whole.patches)
+    series = whole.first(kernel.upto) if kernel.series else stock
     return Recipe(
         kernel=kernel.built,
         machine=machine,
         source=source,
         series=series,
         lab=load_lab_series(kernel.base),
-        absent=tuple(symbol for patch in left_out for symbol in patch.proofs),
         options=tuple(sorted(kconfig.requested(kernel, MACHINES[machine].fragments).items())),
         compiler=compiler_version(),
     )
-
-
-def _known_patches(base: str) -> tuple[Patch, ...]:
-    from mglru.kernel_id import SERIES_BASES  # noqa: PLC0415
-
-    return load_series(base).patches if base in SERIES_BASES else ()

@@ -6,10 +6,11 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from mglru import tables
+from mglru import readme, tables
 from mglru.compare import Named, load_named
 from mglru.compare import compare as compare_runs
 
@@ -39,6 +40,24 @@ def show(
 )
 @click.option("--baseline", metavar="KERNEL", help="Ratios are to this kernel.")
 @click.option("--all", "everything", is_flag=True, help="Show every counter that differs.")
-def compare(files: tuple[str, ...], *, form: str, baseline: str | None, everything: bool) -> None:
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    help="Put the tables, as markdown, between the marker lines of this document.",
+)
+def compare(
+    files: tuple[str, ...],
+    *,
+    form: str,
+    baseline: str | None,
+    everything: bool,
+    into: Path | None,
+) -> None:
     """Compare the kernels of one or several result files (- is stdin)."""
-    show(load_named(files), form, baseline=baseline, everything=everything)
+    runs = load_named(files)
+    if into is None:
+        show(runs, form, baseline=baseline, everything=everything)
+        return
+    comparisons = compare_runs(runs, baseline=baseline, everything=everything)
+    changed = readme.update(into, tables.render(comparisons, "markdown"))
+    click.echo(f"{into}: {'updated' if changed else 'already up to date'}", err=True)

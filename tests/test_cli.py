@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line on bad input: one clear message, the right exit code, nothing begun."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mglru import cli
+from mglru.errors import ExitCode
+from mglru.paths import REPO
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    output = capsys.readouterr()
+    return int(caught.value.code or 0), output.out, output.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuch"], "No such command 'nosuch'"),
+        (["run"], "Missing argument"),
+        (["run", "nosuch"], "no experiment 'nosuch'"),
+        (["run", "../pyproject"], "no experiment"),
+        (["run", "ycsb-b", "--kernels", "6.11"], "no kernel '6.11'"),
+        (["run", "ycsb-b", "--kernels", "6.12,6.12"], "twice"),
+        (["run", "ycsb-b", "--nosuch"], "No such option"),
+        (["run", "ycsb-b", "--boots", "0"], "0 is not in the range"),
+        (["run", "ycsb-b", "--machine", "vax"], "'vax'"),
+        (["run", "ycsb-b", "--set", "limit"], "'limit' is not key=value"),
+        (["run", "ycsb-b", "--set", "nosuch.key=1"], "nosuch"),
+        (["run", "ycsb-b", "--set", "memcg=1"], "'memcg' is a table"),
+        (["run", "ycsb-b", "--json", "/nonexistent/file.json"], "/nonexistent/file.json"),
+        (["kernel", "build", "6.12+next:99"], "6.12+next:99"),
+        (["compare", "/nonexistent.json"], "/nonexistent.json"),
+        (["kernel", "tree", "bsd"], "'bsd' is not a kernel's name"),
+    ],
+)
+def test_bad_input_is_one_message_and_the_usage_exit_code(
+    capsys: pytest.CaptureFixture[str],
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.setenv("MGLRU_NO_INSTALL", "1")
+    code, out, err = run(capsys, *arguments)
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert code in (ExitCode.USAGE, ExitCode.INFRASTRUCTURE)
+    if "json" not in " ".join(arguments[:2]) and "/nonexistent/" not in message:
+        assert code == ExitCode.USAGE
+
+
+def test_without_arguments_the_help_shows_where_to_begin(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, _out, err = run(capsys)
+    assert code == ExitCode.USAGE
+    assert "./mglru demo" in err
+
+
+def test_every_command_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, command in cli.cli.commands.items():
+        code, out, _err = run(capsys, name, "--help")
+        assert code == ExitCode.OK
+        assert command.help
+        assert "Usage: mglru" in out
+
+
+def test_missing_packages_are_listed_with_the_command_that_installs_them(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A dpkg-query that has never heard of anything stands for a bare machine.
+    query = tmp_path / "dpkg-query"
+    query.write_text("#!/bin/sh\nexit 1\n")
+    query.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("MGLRU_NO_INSTALL", "1")
+    code, _out, err = run(capsys, "kernel", "fetch")
+    assert code == ExitCode.INFRASTRUCTURE
+    assert "flex" in err
+    assert "apt-get install" in err
+
+
+def test_a_cache_that_cannot_be_written_ends_in_one_message() -> None:
+    # /proc takes no new files, also not from root.
+    outcome = subprocess.run(
+        [REPO / "mglru", "experiments"],
+        env={**os.environ, "MGLRU_CACHE": "/proc/sys/mglru"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome.returncode == ExitCode.INFRASTRUCTURE
+    assert "cannot be written" in outcome.stderr
+    assert "next: make it writable, or set MGLRU_CACHE" in outcome.stderr
