@@ -29,6 +29,8 @@ LEGEND = (
 )
 VIRTUAL = "virtual time: simulated, independent of the host (docs/methodology.md)"
 REAL = "real time"
+# From so many boots on, the bootstrap's interval holds the true ratio in 95 % of cases.
+FULL_COVERAGE = 5
 
 
 def render(
@@ -85,9 +87,17 @@ def footer(comparison: Comparison) -> list[str]:
     lines = [LEGEND] if any(c and c.mark for row in comparison.rows for c in row.cells) else []
     if comparison.virtual_time:
         lines.append(VIRTUAL)
+    if any(_is_narrow(cell) for row in comparison.rows for cell in row.cells):
+        lines.append(f"a..b: interval of the ratio; under {FULL_COVERAGE} boots below 95 %")
+    elif any(cell and _interval(cell) for row in comparison.rows for cell in row.cells):
+        lines.append("a..b: 95 % interval of the ratio")
     if any(row.published for row in comparison.rows):
         lines.append("published: after / before of the published figures")
     return lines + [f"note: {note}" for note in comparison.notes]
+
+
+def _is_narrow(cell: Cell | None) -> bool:
+    return bool(cell and _interval(cell) and len(cell.values) < FULL_COVERAGE)
 
 
 def _has_published(comparison: Comparison) -> bool:
