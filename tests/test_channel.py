@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from mglru.channel import (
 from mglru.latency import HIGHEST, Histogram
 
 LOGS = Path(__file__).parent / "logs"
+GUEST = Path(__file__).parents[1] / "guest"
 
 
 def recorded(name: str) -> bytes:
@@ -273,6 +276,49 @@ def test_latencies_beyond_the_histogram_are_counted_as_lost() -> None:
     report = parse(whole(line(event="latency", name="get", unit="us", counts=counts)))
     assert kinds(report) == [ProblemKind.OUT_OF_RANGE]
     assert "3 samples" in report.problems[0].text
+
+
+DRIVER = r"""
+#include "lab.h"
+#include "latency.h"
+
+int main(void)
+{
+	struct latencies all;
+
+	lab_open();
+	lab_counters("begin");
+	latencies_init(&all, 10000);
+	for (int i = 10000; i > 0; i--)
+		latencies_add(&all, i * NSEC_PER_USEC);
+	latencies_report(&all, "get");
+	lab_metric("tenth", 0.1);
+	lab_counters("end");
+	lab_die("ends \"badly\" \\ here\n%c", 7);
+}
+"""
+
+
+def test_what_the_guests_own_code_sends_is_understood(tmp_path: Path) -> None:
+    """The C side of the channel, built for the host and pointed at a file."""
+    (tmp_path / "driver.c").write_text(DRIVER)
+    sources = [tmp_path / "driver.c", GUEST / "lab.c", GUEST / "latency.c"]
+    subprocess.run(
+        ["gcc", "-D_GNU_SOURCE", f"-I{GUEST}", "-pthread", "-o", tmp_path / "driver", *sources],
+        check=True,
+    )
+    (tmp_path / "channel").touch()
+    environment = {**os.environ, "MGLRU_CHANNEL": str(tmp_path / "channel")}
+    subprocess.run([tmp_path / "driver"], env=environment, check=False, capture_output=True)
+    report = parse((tmp_path / "channel").read_bytes())
+    assert kinds(report) == [ProblemKind.GUEST_ERROR, ProblemKind.MISSING_DONE]
+    assert report.errors[0].startswith('ends "badly" \\ here')
+    metrics = metrics_of(report)
+    assert metrics["tenth"] == 0.1
+    assert metrics["get_p50_us"] == pytest.approx(5000, rel=0.001)
+    assert metrics["get_p99_us"] == pytest.approx(9900, rel=0.001)
+    assert metrics["get_max_us"] == pytest.approx(10_000, rel=0.001)
+    assert metrics["pgfault"] > 0
 
 
 def test_a_histogram_survives_its_encoding() -> None:

@@ -151,7 +151,7 @@ class ProblemKind(StrEnum):
     MALFORMED = "malformed"  # JSON, but not in an event's form
     UNKNOWN_EVENT = "unknown event"
     DUPLICATE = "duplicate"  # a figure or a phase reported twice
-    OUT_OF_RANGE = "out of range"  # latencies above an hour
+    OUT_OF_RANGE = "out of range"  # latencies longer than a histogram holds
     BACKWARDS = "backwards"  # an event counter that fell
     MISSING_COUNTERS = "missing counters"  # no `begin`, or no `end`
     MISSING_DONE = "missing done"

@@ -180,11 +180,10 @@ def _compare_group(group: Sequence[Named], baseline: str | None, *, everything: 
     sources = _sources(group)
     first = group[0].run
     base = _find_baseline(sources, baseline, first.experiment)
-    headline = {item.name: item for named in group for item in reversed(named.run.headline)}
-    order = _ordered_headline(group)
+    headline = {item.name: item for named in group for item in named.run.headline}
     published = {name: it for named in group for name, it in named.run.published.items()}
     certain = first.provenance.machine.virtual_time
-    names = [*order, *(_others(sources, set(order)) if everything else [])]
+    names = [*headline, *(_others(sources, set(headline)) if everything else [])]
     rows = [
         row
         for name in names
@@ -198,7 +197,7 @@ def _compare_group(group: Sequence[Named], baseline: str | None, *, everything: 
         baseline=base,
         columns=tuple(source.column for source in sources),
         rows=tuple(rows),
-        notes=tuple(_notes(sources, rows, order)),
+        notes=tuple(_notes(sources, rows, headline)),
     )
 
 
@@ -232,10 +231,6 @@ def _find_baseline(sources: Sequence[_Source], wanted: str | None, experiment: s
     raise UsageError(
         f"{experiment} has no kernel '{wanted}' to be the baseline", next_step=f"it has {there}"
     )
-
-
-def _ordered_headline(group: Sequence[Named]) -> list[str]:
-    return list(dict.fromkeys(item.name for named in group for item in named.run.headline))
 
 
 def _others(sources: Sequence[_Source], shown: set[str]) -> list[str]:

@@ -26,7 +26,7 @@ STDOUT = "-"
 
 
 class _Model(BaseModel):
-    """Results are values: immutable, strictly typed, no key that is not known."""
+    """Results are values: immutable, finite, without keys that are not known."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
