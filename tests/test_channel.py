@@ -10,14 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mglru.channel import (
-    GuestReport,
-    ProblemKind,
-    is_memory_stat_event,
-    is_vmstat_event,
-    metrics_of,
-    parse,
-)
+from mglru.channel import GuestReport, ProblemKind, metrics_of, parse
+from mglru.counters import is_memory_stat_event, is_vmstat_event
 from mglru.latency import HIGHEST, Histogram
 
 LOGS = Path(__file__).parent / "logs"

@@ -8,139 +8,34 @@ missing is listed; nothing on the channel makes the reader raise.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Literal, TypeVar
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from mglru.counters import fallen, kernel_figures
+from mglru.events import (
+    BEGIN,
+    END,
+    EVENT,
+    Counters,
+    Done,
+    Event,
+    EventBase,
+    GuestError,
+    KernelProof,
+    LatencyCounts,
+    LruGen,
+    Metric,
+    Step,
+    SymbolProof,
+)
 from mglru.latency import Histogram
 
-BEGIN = "begin"
-END = "end"
 SHOWN_CHARACTERS = 120
-
-
-# The kernel's own ranges: a damaged line must not bring numbers that overflow later.
-_Signed = Annotated[int, Field(ge=-(2**63), lt=2**64)]
-_Unsigned = Annotated[int, Field(ge=0, lt=2**64)]
-_Times = Annotated[int, Field(ge=0, lt=2**32)]
-
-
-class _Event(BaseModel):
-    """What all events share: strict types, unknown keys passed over, no NaN or infinity."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
-
-
-class Counters(_Event):
-    """A snapshot of the kernel's counters.
-
-    Attributes:
-        phase: the measured part lies between `begin` and `end`.
-        clock_ns: the guest's monotonic clock in nanoseconds.
-        vmstat: /proc/vmstat (pages or events; pgpgin and pgpgout in kB).
-        memory_stat: memory.stat of the cgroup under test (bytes or events).
-        memory_events: memory.events of the cgroup under test; empty for the root.
-    """
-
-    event: Literal["counters"]
-    phase: str
-    clock_ns: _Unsigned
-    vmstat: dict[str, _Signed]
-    memory_stat: dict[str, _Signed] = Field(alias="memory.stat", default_factory=dict)
-    memory_events: dict[str, _Signed] = Field(alias="memory.events", default_factory=dict)
-
-
-class Metric(_Event):
-    """One figure of a driver."""
-
-    event: Literal["metric"]
-    name: str = Field(min_length=1)
-    value: float
-
-
-class LatencyCounts(_Event):
-    """Part of a latency histogram: (latency in `unit`, times) pairs."""
-
-    event: Literal["latency"]
-    name: str = Field(min_length=1)
-    unit: str = Field(min_length=1)
-    counts: list[tuple[_Unsigned, _Times]]
-
-
-class KernelProof(_Event):
-    """The kernel that really runs, as uname has it."""
-
-    event: Literal["kernel"]
-    release: str
-    version: str
-
-
-class SymbolProof(_Event):
-    """Whether the running kernel has a symbol: proof of a patch."""
-
-    event: Literal["symbol"]
-    name: str
-    present: bool
-
-
-class LruGen(_Event):
-    """/sys/kernel/mm/lru_gen/enabled, as text."""
-
-    event: Literal["lru_gen"]
-    enabled: str
-
-
-class Step(_Event):
-    """One program that the guest ran to its end.
-
-    Attributes:
-        label: its name in the experiment.
-        status: its exit status.
-        signal: the signal that killed it, else 0.
-        seconds: how long it took, on the guest's clock.
-    """
-
-    event: Literal["step"]
-    label: str = Field(min_length=1)
-    status: int
-    signal: int
-    seconds: float
-
-    @property
-    def failed(self) -> bool:
-        """Whether it was killed or returned an error."""
-        return bool(self.status or self.signal)
-
-
-class GuestError(_Event):
-    """What a guest program said before it gave up."""
-
-    event: Literal["error"]
-    message: str
-
-
-class Done(_Event):
-    """The guest did all it was asked to."""
-
-    event: Literal["done"]
-
-
-Event = (
-    Counters
-    | Metric
-    | LatencyCounts
-    | KernelProof
-    | SymbolProof
-    | LruGen
-    | Step
-    | GuestError
-    | Done
-)
-_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
-_E = TypeVar("_E", bound=_Event)
+_E = TypeVar("_E", bound=EventBase)
 
 
 class ProblemKind(StrEnum):
@@ -252,7 +147,7 @@ def _events(text: str, complain: Callable[[Problem], None]) -> Iterator[Event]:
         if not line.strip():
             continue
         try:
-            yield _EVENT.validate_json(line.strip())
+            yield EVENT.validate_json(line.strip())
         except ValidationError as error:
             last = number == len(lines)  # nothing ended it, so it may be half a line
             complain(_explain(error, line.strip(), number, last=last))
@@ -307,85 +202,13 @@ def _gaps(report: GuestReport) -> list[Problem]:
     if not report.done:
         text = "the guest stopped before it was done"
         problems.append(Problem(ProblemKind.MISSING_DONE, text))
-    return problems + _backwards(report)
-
-
-def _backwards(report: GuestReport) -> list[Problem]:
     begin, end = report.phase(BEGIN), report.phase(END)
-    if begin is None or end is None:
-        return []
-    fallen = [
-        name
-        for rule, before, after in _sources(begin, end)
-        for name in before.keys() & after.keys()
-        if rule(name) and after[name] < before[name]
-    ]
-    return [
-        Problem(ProblemKind.BACKWARDS, f"the counter {name} fell between begin and end")
-        for name in sorted(set(fallen))
-    ]
-
-
-# Counters and gauges.
-#
-# The kernel's files do not say which of their figures count events since boot and which
-# are gauges; its names do. In /proc/vmstat the gauges are called nr_*, and `workingset_nodes`.
-# Only these nr_* count events:
-VMSTAT_NR_EVENTS = frozenset(
-    {
-        "nr_dirtied",
-        "nr_written",
-        "nr_throttled_written",
-        "nr_vmscan_write",
-        "nr_vmscan_immediate_reclaim",
-        "nr_foll_pin_acquired",
-        "nr_foll_pin_released",
-        "nr_tlb_remote_flush",
-        "nr_tlb_remote_flush_received",
-        "nr_tlb_local_flush_all",
-        "nr_tlb_local_flush_one",
-    }
-)
-# In memory.stat gauges have plain names (file, anon, active_file, ...) and are bytes;
-# events have the prefixes of the VM's events. memory.events has events only. cgroup v1
-# repeats each name of memory.stat with total_ before it, for the whole tree.
-MEMORY_STAT_EVENT_PREFIXES = ("workingset_", "pg", "swp", "zswp", "thp_", "numa_")
-# memory.stat of cgroup v1 counts pages charged and uncharged under the names that
-# /proc/vmstat uses for kB read and written; these two are always those of /proc/vmstat.
-VMSTAT_ALWAYS = frozenset({"pgpgin", "pgpgout"})
-
-
-def is_vmstat_event(name: str) -> bool:
-    """Whether a figure of /proc/vmstat counts events (else it is a gauge)."""
-    if name.startswith("nr_"):
-        return name in VMSTAT_NR_EVENTS
-    return name != "workingset_nodes"
-
-
-def is_memory_stat_event(name: str) -> bool:
-    """Whether a figure of memory.stat counts events (else it is a gauge, in bytes)."""
-    return name.removeprefix("total_").startswith(MEMORY_STAT_EVENT_PREFIXES)
-
-
-def _sources(
-    begin: Counters, end: Counters
-) -> list[tuple[Callable[[str], bool], Mapping[str, int], Mapping[str, int]]]:
-    """The three files, the one whose figure wins last."""
-    return [
-        (is_vmstat_event, begin.vmstat, end.vmstat),
-        (is_memory_stat_event, begin.memory_stat, end.memory_stat),
-        (lambda _name: True, begin.memory_events, end.memory_events),
-    ]
-
-
-def _kernel_figures(begin: Counters, end: Counters) -> dict[str, float]:
-    figures: dict[str, float] = {}
-    for rule, before, after in _sources(begin, end):
-        for name, value in after.items():
-            if name in VMSTAT_ALWAYS and after is not end.vmstat:
-                continue
-            figures[name] = float(value - before.get(name, 0) if rule(name) else value)
-    return figures
+    if begin is not None and end is not None:
+        problems += [
+            Problem(ProblemKind.BACKWARDS, f"the counter {name} fell between begin and end")
+            for name in fallen(begin, end)
+        ]
+    return problems
 
 
 def metrics_of(report: GuestReport) -> dict[str, float]:
@@ -405,7 +228,7 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
     metrics: dict[str, float] = {}
     begin, end = report.phase(BEGIN), report.phase(END)
     if begin is not None and end is not None:
-        metrics |= _kernel_figures(begin, end)
+        metrics |= kernel_figures(begin, end)
         metrics["elapsed_seconds"] = (end.clock_ns - begin.clock_ns) / 1e9
     for latency in report.latencies:
         for figure, value in latency.histogram.summary().items():

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which of the kernel's figures count events and which are gauges, and what a run made of them.
+
+The kernel's files do not say which of their figures count events since boot and which are
+gauges; its names do. In /proc/vmstat the gauges are called nr_*, and `workingset_nodes`; a few
+nr_* count events, see VMSTAT_NR_EVENTS. In memory.stat gauges have plain names (file, anon,
+active_file, ...) and are bytes; events have the prefixes of the VM's events. memory.events has
+events only. cgroup v1 repeats each name of memory.stat with total_ before it, for the whole tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mglru.events import Counters
+
+VMSTAT_NR_EVENTS = frozenset(
+    {
+        "nr_dirtied",
+        "nr_written",
+        "nr_throttled_written",
+        "nr_vmscan_write",
+        "nr_vmscan_immediate_reclaim",
+        "nr_foll_pin_acquired",
+        "nr_foll_pin_released",
+        "nr_tlb_remote_flush",
+        "nr_tlb_remote_flush_received",
+        "nr_tlb_local_flush_all",
+        "nr_tlb_local_flush_one",
+    }
+)
+MEMORY_STAT_EVENT_PREFIXES = ("workingset_", "pg", "swp", "zswp", "thp_", "numa_")
+# memory.stat of cgroup v1 counts pages charged and uncharged under the names that
+# /proc/vmstat uses for kB read and written; these two are always those of /proc/vmstat.
+VMSTAT_ALWAYS = frozenset({"pgpgin", "pgpgout"})
+
+
+def is_vmstat_event(name: str) -> bool:
+    """Whether a figure of /proc/vmstat counts events (else it is a gauge)."""
+    if name.startswith("nr_"):
+        return name in VMSTAT_NR_EVENTS
+    return name != "workingset_nodes"
+
+
+def is_memory_stat_event(name: str) -> bool:
+    """Whether a figure of memory.stat counts events (else it is a gauge, in bytes)."""
+    return name.removeprefix("total_").startswith(MEMORY_STAT_EVENT_PREFIXES)
+
+
+def _sources(
+    begin: Counters, end: Counters
+) -> list[tuple[Callable[[str], bool], Mapping[str, int], Mapping[str, int]]]:
+    """The three files, the one whose figure wins last."""
+    return [
+        (is_vmstat_event, begin.vmstat, end.vmstat),
+        (is_memory_stat_event, begin.memory_stat, end.memory_stat),
+        (lambda _name: True, begin.memory_events, end.memory_events),
+    ]
+
+
+def kernel_figures(begin: Counters, end: Counters) -> dict[str, float]:
+    """Return what event counters rose by between two snapshots, and gauges at the second.
+
+    A figure of the cgroup wins over the whole system's of the same name, except
+    VMSTAT_ALWAYS.
+    """
+    figures: dict[str, float] = {}
+    for rule, before, after in _sources(begin, end):
+        for name, value in after.items():
+            if name in VMSTAT_ALWAYS and after is not end.vmstat:
+                continue
+            figures[name] = float(value - before.get(name, 0) if rule(name) else value)
+    return figures
+
+
+def fallen(begin: Counters, end: Counters) -> list[str]:
+    """Return the names of event counters that fell, which they never should."""
+    return sorted(
+        {
+            name
+            for rule, before, after in _sources(begin, end)
+            for name in before.keys() & after.keys()
+            if rule(name) and after[name] < before[name]
+        }
+    )

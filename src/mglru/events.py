@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The events of the result channel, one JSON object a line; guest/lab.h is the other side."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+BEGIN = "begin"
+END = "end"
+
+# The kernel's own ranges: a damaged line must not bring numbers that overflow later.
+_Signed = Annotated[int, Field(ge=-(2**63), lt=2**64)]
+_Unsigned = Annotated[int, Field(ge=0, lt=2**64)]
+_Times = Annotated[int, Field(ge=0, lt=2**32)]
+
+
+class EventBase(BaseModel):
+    """What all events share: strict types, unknown keys passed over, no NaN or infinity."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
+
+
+class Counters(EventBase):
+    """A snapshot of the kernel's counters.
+
+    Attributes:
+        phase: the measured part lies between `begin` and `end`.
+        clock_ns: the guest's monotonic clock in nanoseconds.
+        vmstat: /proc/vmstat (pages or events; pgpgin and pgpgout in kB).
+        memory_stat: memory.stat of the cgroup under test (bytes or events).
+        memory_events: memory.events of the cgroup under test; empty for the root.
+    """
+
+    event: Literal["counters"]
+    phase: str
+    clock_ns: _Unsigned
+    vmstat: dict[str, _Signed]
+    memory_stat: dict[str, _Signed] = Field(alias="memory.stat", default_factory=dict)
+    memory_events: dict[str, _Signed] = Field(alias="memory.events", default_factory=dict)
+
+
+class Metric(EventBase):
+    """One figure of a driver."""
+
+    event: Literal["metric"]
+    name: str = Field(min_length=1)
+    value: float
+
+
+class LatencyCounts(EventBase):
+    """Part of a latency histogram: (latency in `unit`, times) pairs."""
+
+    event: Literal["latency"]
+    name: str = Field(min_length=1)
+    unit: str = Field(min_length=1)
+    counts: list[tuple[_Unsigned, _Times]]
+
+
+class KernelProof(EventBase):
+    """The kernel that really runs, as uname has it."""
+
+    event: Literal["kernel"]
+    release: str
+    version: str
+
+
+class SymbolProof(EventBase):
+    """Whether the running kernel has a symbol: proof of a patch."""
+
+    event: Literal["symbol"]
+    name: str
+    present: bool
+
+
+class LruGen(EventBase):
+    """/sys/kernel/mm/lru_gen/enabled, as text."""
+
+    event: Literal["lru_gen"]
+    enabled: str
+
+
+class Step(EventBase):
+    """One program that the guest ran to its end.
+
+    Attributes:
+        label: its name in the experiment.
+        status: its exit status.
+        signal: the signal that killed it, else 0.
+        seconds: how long it took, on the guest's clock.
+    """
+
+    event: Literal["step"]
+    label: str = Field(min_length=1)
+    status: int
+    signal: int
+    seconds: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was killed or returned an error."""
+        return bool(self.status or self.signal)
+
+
+class GuestError(EventBase):
+    """What a guest program said before it gave up."""
+
+    event: Literal["error"]
+    message: str
+
+
+class Done(EventBase):
+    """The guest did all it was asked to."""
+
+    event: Literal["done"]
+
+
+Event = (
+    Counters
+    | Metric
+    | LatencyCounts
+    | KernelProof
+    | SymbolProof
+    | LruGen
+    | Step
+    | GuestError
+    | Done
+)
+EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
