@@ -29,7 +29,7 @@ VMSTAT_NR_EVENTS = frozenset(
         "nr_tlb_local_flush_one",
     }
 )
-MEMORY_STAT_EVENT_PREFIXES = ("workingset_", "pg", "swp", "zswp", "thp_", "numa_")
+MEMORY_STAT_EVENT_PREFIXES = ("workingset_", "pg", "pswp", "swp", "zswp", "thp_", "numa_")
 # memory.stat of cgroup v1 counts pages charged and uncharged under the names that
 # /proc/vmstat uses for kB read and written; these two are always those of /proc/vmstat.
 VMSTAT_ALWAYS = frozenset({"pgpgin", "pgpgout"})
