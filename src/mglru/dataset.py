@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is on the guest's disk when a run starts: made once on the host, cached as an image."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from mglru import process
+from mglru.guest_build import guest_program
+from mglru.paths import cache_dir, locked, require_space, staged
+
+Note = Callable[[str], None]
+
+IMAGE = "image"
+SEED = 1
+LIMIT_SECONDS = 1800
+# Everything in a file system that would otherwise come from the clock or from chance.
+TIME = 1_700_000_000
+UUID = "6d676c72-7500-4000-8000-000000000001"
+HASH_SEED = "6d676c72-7500-4000-8000-000000000002"
+EXT4_OPTIONS = f"hash_seed={HASH_SEED},lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0"
+# Images are made anew when this module makes them differently.
+FORMAT = 1
+
+
+class _Dataset(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size_mb: int = Field(gt=0, le=65_536)
+
+
+class WiredTigerDataset(_Dataset):
+    """A WiredTiger table as MongoDB lays out a collection, without compression.
+
+    Attributes:
+        size_mb: of the file system and the disk.
+        records: how many.
+        record_bytes: of each record.
+        leaf_page_kb: the largest leaf page.
+    """
+
+    kind: Literal["wiredtiger"]
+    records: int = Field(gt=0)
+    record_bytes: int = Field(default=1000, gt=0)
+    leaf_page_kb: int = Field(default=32, gt=0)
+
+    def fill(self, directory: Path, note: Note) -> None:
+        """Load the table."""
+        process.run(
+            [
+                *(guest_program("ycsb_wiredtiger", note), "load", "--home", directory),
+                *("--records", str(self.records), "--record-bytes", str(self.record_bytes)),
+                *("--leaf-kb", str(self.leaf_page_kb), "--seed", str(SEED)),
+            ],
+            purpose="load the WiredTiger database",
+            limit_seconds=LIMIT_SECONDS,
+        )
+
+    @property
+    def bytes(self) -> int:
+        """About how much `fill` writes."""
+        return self.records * (self.record_bytes + 100)
+
+
+class LevelDbDataset(_Dataset):
+    """A LevelDB database, without compression; keys of 16 bytes.
+
+    Attributes:
+        size_mb: of the file system and the disk.
+        records: how many.
+        value_bytes: of each value.
+    """
+
+    kind: Literal["leveldb"]
+    records: int = Field(gt=0)
+    value_bytes: int = Field(default=200, gt=0)
+
+    def fill(self, directory: Path, note: Note) -> None:
+        """Load the database."""
+        process.run(
+            [
+                *(guest_program("get_scan_leveldb", note), "load", "--home", directory),
+                *("--records", str(self.records), "--value-bytes", str(self.value_bytes)),
+                *("--seed", str(SEED)),
+            ],
+            purpose="load the LevelDB database",
+            limit_seconds=LIMIT_SECONDS,
+        )
+
+    @property
+    def bytes(self) -> int:
+        """About how much `fill` writes, with what LevelDB rewrites on the way."""
+        return 2 * self.records * (self.value_bytes + 40)
+
+
+class FileDataset(_Dataset):
+    """One file named `file`, of bytes that do not compress.
+
+    Attributes:
+        size_mb: of the file system and the disk.
+        file_mb: of the file.
+    """
+
+    kind: Literal["file"]
+    file_mb: int = Field(gt=0)
+
+    def fill(self, directory: Path, note: Note) -> None:
+        """Write the file."""
+        del note
+        rng = np.random.default_rng(SEED)
+        with (directory / "file").open("wb") as file:
+            for _ in range(self.file_mb):
+                file.write(rng.bytes(1 << 20))
+
+    @property
+    def bytes(self) -> int:
+        """How much `fill` writes."""
+        return self.file_mb << 20
+
+
+class EmptyDataset(_Dataset):
+    """An empty file system."""
+
+    kind: Literal["empty"]
+
+    def fill(self, directory: Path, note: Note) -> None:
+        """Leave the directory empty."""
+        del directory, note
+
+    @property
+    def bytes(self) -> int:
+        """Nothing is written."""
+        return 0
+
+
+DatasetSpec = Annotated[
+    WiredTigerDataset | LevelDbDataset | FileDataset | EmptyDataset, Field(discriminator="kind")
+]
+"""The table [dataset] of an experiment."""
+
+
+def dataset_image(spec: DatasetSpec, note: Note | None = None) -> Path:
+    """Return the ext4 image of a dataset, made if it is not in the cache.
+
+    The same spec gives the same image, byte for byte.
+
+    Args:
+        spec: what is on it.
+        note: called with one line when something long starts.
+
+    Raises:
+        LabError: no space, or a program failed (a database that does not fit size_mb, say).
+    """
+    say = note or (lambda _text: None)
+    target = cache_dir("datasets") / f"{spec.kind}-{_key(spec, say)}"
+    if not target.is_dir():
+        with locked(target):
+            if not target.is_dir():
+                _make(spec, target, say)
+    return target / IMAGE
+
+
+def _key(spec: DatasetSpec, note: Note) -> str:
+    digest = hashlib.sha256(f"{FORMAT} {SEED} {spec.model_dump_json()}".encode())
+    if spec.kind in LOADERS:
+        # The loader decides the content, too; the name of its directory holds its digest.
+        digest.update(guest_program(LOADERS[spec.kind], note).parent.name.encode())
+    return digest.hexdigest()[:12]
+
+
+LOADERS = {"wiredtiger": "ycsb_wiredtiger", "leveldb": "get_scan_leveldb"}
+
+
+def _make(spec: DatasetSpec, target: Path, note: Note) -> None:
+    require_space(target.parent, 2 * spec.bytes + (64 << 20), f"preparing the {spec.kind} data")
+    note(f"Preparing the {spec.kind} data, once: {spec.bytes >> 20} MB")
+    with staged(target) as staging:
+        data = staging / "data"
+        data.mkdir()
+        spec.fill(data, note)
+        _make_image(data, staging / IMAGE, spec.size_mb)
+        shutil.rmtree(data)
+
+
+def _make_image(data: Path, image: Path, size_mb: int) -> None:
+    """Make an ext4 file system that holds what is in `data`, independent of clock and chance."""
+    files = sorted(data.rglob("*"))
+    for path in [*files, data]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+        os.utime(path, (TIME, TIME))
+    environment = {"E2FSPROGS_FAKE_TIME": str(TIME)}
+    process.run(
+        [
+            *("mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-U", UUID, "-E", EXT4_OPTIONS),
+            *("-d", data, image, f"{size_mb}M"),
+        ],
+        purpose="make the guest's disk image",
+        env=environment,
+        limit_seconds=LIMIT_SECONDS,
+        next_step="if the data does not fit, raise size_mb in the experiment's [dataset]",
+    )
+    # mke2fs takes owner and change time from the host's files.
+    commands = image.with_suffix(".debugfs")
+    names = ["/", *(f"/{path.relative_to(data)}" for path in files)]
+    commands.write_text("".join(_inode_fields(name) for name in names))
+    process.run(
+        ["debugfs", "-w", "-f", commands, image],
+        purpose="set the times of the guest's disk image",
+        env=environment,
+        limit_seconds=LIMIT_SECONDS,
+    )
+    commands.unlink()
+
+
+def _inode_fields(name: str) -> str:
+    """Return debugfs's commands that set all times and the owner of one file."""
+    values = {"ctime": f"@{TIME}", "atime": f"@{TIME}", "crtime": f"@{TIME}", "uid": 0, "gid": 0}
+    extra = {f"{field}_extra": 0 for field in ("ctime", "mtime", "atime")}
+    return "".join(f"sif {name} {field} {v}\n" for field, v in {**values, **extra}.items())
