@@ -45,7 +45,7 @@ def test_a_missing_program_says_so() -> None:
 
 def test_a_program_over_its_limit_is_killed_with_its_children(tmp_path: Path) -> None:
     script = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
-    with pytest.raises(LabError, match="over 0.5 s"):
+    with pytest.raises(LabError, match=r"over 0\.5 s"):
         process.run(["sh", "-c", script], purpose="wait", limit_seconds=0.5)
     assert not alive(int((tmp_path / "pid").read_text()))
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,7 +25,6 @@ from mglru.results import (
     Provenance,
     Published,
     RunInfo,
-    describe_host,
 )
 
 
@@ -35,6 +36,33 @@ def lab_commit() -> str | None:
     except LabError:
         return None
     return commit + ("-dirty" if status.strip() else "")
+
+
+def describe_host() -> dict[str, str]:
+    """Return the host's processor, number of cores and system; nothing that names it."""
+    return {
+        "processor": _processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "system": _system(),
+        "kernel": platform.release(),
+    }
+
+
+def _processor() -> str:
+    """Return what the first processor calls itself."""
+    for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+        key, _colon, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return platform.machine()
+
+
+def _system() -> str:
+    """Return the distribution's name and version."""
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
 
 
 def _kernel(build: Build) -> KernelProvenance:

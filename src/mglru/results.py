@@ -83,7 +83,7 @@ class Provenance(_Model):
         seed: boot i of every kernel ran with seed + i.
         dataset_sha256: of the prepared data set; None if there is none.
         lab_commit: the git commit of the lab, with `-dirty` if it was changed.
-        host: the host's processor and system, see `describe_host`; no names.
+        host: the host's processor and system, see `provenance.describe_host`; no names.
     """
 
     kernels: dict[str, KernelProvenance]
