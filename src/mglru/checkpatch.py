@@ -17,7 +17,6 @@ _OPTIONS = ("--no-signoff", "--strict", "--terse", "--show-types", "--color=neve
 _FINDING = re.compile(
     r".*?:(?P<line>\d+): (?P<level>ERROR|WARNING|CHECK):(?P<type>\w+): (?P<text>.*)"
 )
-_SUMMARY = re.compile(r"total: \d+ errors, \d+ warnings, \d+ checks, \d+ lines checked")
 
 
 @dataclass(frozen=True)
@@ -68,17 +67,18 @@ def parse_output(output: str, name: str) -> tuple[Finding, ...]:
     """Read what `checkpatch.pl --terse --show-types` printed.
 
     Raises:
-        LabError: there is no summary, so that the findings are not all.
+        LabError: it complained in a way that this function does not understand.
     """
     lines = output.splitlines()
-    if not any(_SUMMARY.search(line) for line in lines):
-        raise LabError(
-            f"checkpatch did not get to the end of {name}",
-            log_tail=lines[-process.TAIL_LINES :],
-            next_step="run scripts/checkpatch.pl of the source by hand",
-        )
-    return tuple(
+    findings = tuple(
         Finding(int(match["line"]), match["level"], match["type"], match["text"])
         for line in lines
         if (match := _FINDING.fullmatch(line))
     )
+    if output.strip() and not findings:
+        raise LabError(
+            f"checkpatch said something unexpected about {name}",
+            log_tail=lines[-process.TAIL_LINES :],
+            next_step="run scripts/checkpatch.pl of the source by hand",
+        )
+    return findings

@@ -17,6 +17,16 @@ _NO_SETTINGS = {
     "GIT_CONFIG_NOSYSTEM": "1",
 }
 
+# Under a hook these name the hook's repository (the list is `git rev-parse --local-env-vars`), or
+# they change what a diff looks like.
+_OF_A_REPOSITORY = (
+    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS"),
+    *("GIT_CONFIG_COUNT", "GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE"),
+    *("GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS"),
+    *("GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_COMMON_DIR"),
+    *("GIT_QUARANTINE_PATH", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS"),
+)
+
 # For commits that must be the same whoever makes them.
 NEUTRAL_NAME = "mglru-next"
 NEUTRAL_EMAIL = "mglru-next@localhost"
@@ -66,16 +76,13 @@ def git(
     variables = {"GIT_CEILING_DIRECTORIES": ceiling, **(env or {})}
     if not users_settings:
         variables |= _NO_SETTINGS
-    # Under a hook of some repository, inherited variables name that repository.
-    inherited = sorted(name for name in os.environ if name.startswith("GIT_"))
-    keep = {*variables, *_NO_SETTINGS}
-    forget = [f"--unset={name}" for name in inherited if name not in keep]
+    forget = [f"--unset={name}" for name in _OF_A_REPOSITORY if name in os.environ]
     return process.run(
         [*(["env", *forget] if forget else []), "git", *arguments],
         purpose=purpose,
         cwd=cwd,
         env=variables,
-        next_step=next_step or "install git: sudo apt-get install git",
+        next_step=next_step,
         ok=ok,
         limit_seconds=limit_seconds,
         log=log,

@@ -31,7 +31,8 @@ class Part:
 
     Attributes:
         title: `part 2: memcg LRU in O(1)`; empty for patches above the first heading.
-        heading: the lines from the patch before to the heading itself.
+        heading: the lines from the patch before to the heading, and from there to the last
+            blank line above the part's first patch.
     """
 
     title: str
@@ -120,8 +121,13 @@ def parse(text: str) -> SeriesFile:
         elif not line.strip() or line.lstrip().startswith("#"):
             pending.append(line)
         else:
-            entries.append(_entry(number, line, len(parts) - 1, pending))
-            _refuse_directives(entries[-1].loose)
+            entry = _entry(number, line, len(parts) - 1, pending)
+            _refuse_directives(entry.loose)
+            if parts[-1].heading and (not entries or entries[-1].part != entry.part):
+                heading_lines = (*parts[-1].heading, *entry.loose)
+                parts[-1] = replace(parts[-1], heading=heading_lines)
+                entry = replace(entry, above=entry.own)
+            entries.append(entry)
             pending = []
     _refuse_directives(pending)
     _refuse_repetition(entry.name for entry in entries)
@@ -132,7 +138,7 @@ def _header_length(lines: Sequence[str]) -> int:
     """The top of the file belongs to no patch: the licence, and all up to the last blank line."""
     length = 0
     for index, line in enumerate(lines):
-        if line.strip() and not line.lstrip().startswith("#"):
+        if (line.strip() and not line.lstrip().startswith("#")) or _HEADING.fullmatch(line.strip()):
             break
         if not line.strip() or (index == 0 and "SPDX-License-Identifier" in line):
             length = index + 1
@@ -194,8 +200,3 @@ def allowances(entry: Entry) -> tuple[tuple[str, str], ...]:
             )
         found.append((kind, reason.strip()))
     return tuple(found)
-
-
-def renamed(entry: Entry, name: str) -> Entry:
-    """Return the entry with the patch's file called `name`."""
-    return replace(entry, name=name)

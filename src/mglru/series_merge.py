@@ -53,8 +53,11 @@ def merge_series(
         if entry.part not in (-1, part):
             title = listing.parts[part].title or "the first part"
             notices.append(f"moved into {title}: {patch.subject}")
+    emptied = {entry.part for entry in listing.entries} - set(parts)
+    titles = [listing.parts[index].title for index in sorted(emptied)]
+    notices += [f"no patch is left in {title}" for title in titles if title]
     placed = tuple(replace(entry, part=part) for entry, part in zip(entries, parts, strict=True))
-    return _with_orphans(listing, placed, set(partners.values())), notices
+    return _with_orphans(listing, placed, {old: new for new, old in partners.items()}), notices
 
 
 def _match(known: Sequence[Exported], exported: Sequence[Exported]) -> dict[str, str]:
@@ -111,24 +114,23 @@ def _longest_rising(values: Sequence[int]) -> set[int]:
     return found
 
 
-def _with_orphans(listing: SeriesFile, placed: tuple[Entry, ...], kept: set[str]) -> SeriesFile:
+def _with_orphans(
+    listing: SeriesFile, placed: tuple[Entry, ...], new_names: dict[str, str]
+) -> SeriesFile:
     """Keep the loose comments of patches that are gone; drop headings of parts that got empty."""
-    parts, entries = list(listing.parts), list(placed)
-    tail = listing.tail
-    for gone in (entry for entry in listing.entries if entry.name not in kept):
-        if not any(line.strip() for line in gone.loose):
-            continue
-        heirs = [index for index, entry in enumerate(entries) if entry.part == gone.part]
-        if heirs:
-            heir = entries[heirs[0]]
-            entries[heirs[0]] = replace(heir, above=(*gone.loose, *heir.above))
-        else:
-            tail = (*tail, *gone.loose)
-    used = {entry.part for entry in entries}
-    emptied = {entry.part for entry in listing.entries} - used
-    for index in emptied:
+    parts, entries = list(listing.parts), {entry.name: entry for entry in placed}
+    orphans: tuple[str, ...] = ()
+    for entry in listing.entries:
+        name = new_names.get(entry.name)
+        if name is None and any(line.strip() for line in entry.loose):
+            orphans = (*orphans, *entry.loose)
+        elif name is not None and orphans:
+            entries[name] = replace(entries[name], above=(*orphans, *entries[name].above))
+            orphans = ()
+    for index in {entry.part for entry in listing.entries} - {entry.part for entry in placed}:
         parts[index] = replace(parts[index], heading=())
-    return replace(listing, parts=tuple(parts), entries=tuple(entries), tail=tail)
+    tail = (*orphans, *listing.tail)
+    return replace(listing, parts=tuple(parts), entries=tuple(entries.values()), tail=tail)
 
 
 def _notices(

@@ -65,11 +65,23 @@ def make_tree(source: Source, series: Series | None, lab_series: Series, target:
     require_space(target.parent, TREE_BYTES, f"a git tree of {series.kernel}")
     with staged(target) as staging:
         copy_entries(source.path, staging, "-a")
+        _notice_new_files(staging)
         _commit_base(source, staging)
         _commit_series("lab", lab_series, staging)
         _commit_series(branch_name(series), series, staging)
         _remember(series, staging)
     return target
+
+
+def _notice_new_files(tree: Path) -> None:
+    """Take out of .gitignore the line by which Debian hides everything.
+
+    With it, `git add` and `git status` would pass over every file that a patch adds, silently.
+    """
+    ignore = tree / ".gitignore"
+    if ignore.is_file() and not ignore.is_symlink():
+        lines = ignore.read_text().splitlines(keepends=True)
+        ignore.write_text("".join(line for line in lines if line.strip() != "/*"))
 
 
 def _commit_base(source: Source, tree: Path) -> None:
