@@ -29,7 +29,11 @@ from mglru.uml import Boot, BootRequest, boot, guest_path
 pytestmark = pytest.mark.guest
 
 CGROUP = "/sys/fs/cgroup/work"
-DISK = "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000"
+# The page cache of a disk lasts as long as somebody has it open.
+DISK = (
+    "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
+    "spawn\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
+)
 
 
 def kernel_build(name: str) -> Build:

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,10 +96,13 @@ def _memory_directory(memory: str) -> Path:
     return cache_dir("memory")
 
 
-def command_line(request: BootRequest, directory: Path) -> list[str]:
-    """Return the command that boots a request whose plan lies in `directory`.
+def command_line(request: BootRequest, directory: Path, channel: int = 3) -> list[str]:
+    """Return the command that boots a request.
 
-    File descriptor 3 is the result channel.
+    Args:
+        request: what to boot.
+        directory: where its plan lies.
+        channel: the file descriptor that is the result channel.
     """
     time_options = (
         [
@@ -124,7 +126,7 @@ def command_line(request: BootRequest, directory: Path) -> list[str]:
         "con=null",
         "con0=null,fd:1",
         "ssl=null",
-        "ssl0=null,fd:3",
+        f"ssl0=null,fd:{channel}",
         "null_blk.nr_devices=0",
         f"uml_dir={directory}",
         "umid=guest",
@@ -148,11 +150,10 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     """
     (directory / "plan").write_text("".join(f"{line}\n" for line in request.plan))
     console, channel = directory / "console.log", directory / "channel.jsonl"
-    argv = command_line(request, directory)
     started = time.monotonic()
     with console.open("wb") as console_file, channel.open("ab") as channel_file:
         guest = subprocess.Popen(
-            ["sh", "-c", 'exec "$@" 3>&"$CHANNEL"', "sh", *argv],
+            command_line(request, directory, channel_file.fileno()),
             stdin=subprocess.DEVNULL,
             stdout=console_file,
             stderr=subprocess.STDOUT,
@@ -161,7 +162,6 @@ def boot(request: BootRequest, directory: Path) -> Boot:
                 "PATH": os.environ.get("PATH", os.defpath),
                 "HOME": str(directory),
                 "TMPDIR": str(_memory_directory(request.memory)),
-                "CHANNEL": str(channel_file.fileno()),
             },
             start_new_session=True,
         )
@@ -172,14 +172,10 @@ def boot(request: BootRequest, directory: Path) -> Boot:
         timed_out=not finished,
         exit_status=guest.returncode,
         real_seconds=time.monotonic() - started,
-        command=_shown(argv),
+        command=" ".join(command_line(request, directory)) + " 3>channel.jsonl",
     )
     _check_started(result)
     return result
-
-
-def _shown(argv: Sequence[str]) -> str:
-    return " ".join(argv) + " 3>channel.jsonl"
 
 
 def _check_started(result: Boot) -> None:
