@@ -36,6 +36,11 @@ DISK = (
 )
 
 
+READ = "dd if=/dev/data of=/dev/null bs=64k count=400"
+# Memory that cannot be reclaimed without swap: a file in a tmpfs.
+FILL = f"step\tfill\t{CGROUP}\t/bin/dd\tif=/dev/zero\tof=/mnt/full\tbs=1M\tcount=64"
+
+
 def kernel_build(name: str) -> Build:
     kernel = KernelId.parse(name)
     source = cached(kernel.base)
@@ -122,7 +127,8 @@ def test_reading_a_file_twice_the_limit_refaults_every_page_of_it(
     report = read_report(outcome)
     assert problems(outcome, report, Expectation(build.recipe.kernel, build.recipe, ()), 60) == []
     metrics = channel.metrics_of(report)
-    assert pages - limit <= metrics["workingset_refault_file"] <= pages
+    # The programs' own pages, from the host's file system, may be among them.
+    assert pages - limit <= metrics["workingset_refault_file"] <= pages * 1.01
     assert 4 * (pages - limit) <= metrics["pgpgin"] <= 4 * pages * 1.01
     assert metrics["oom_kill"] == 0
 
@@ -132,9 +138,8 @@ def test_two_boots_with_one_seed_agree_to_the_last_counter(build: Build, tmp_pat
         *DISK,
         *memcg("16M"),
         "counters\tbegin",
-        step(
-            "mix", "for i in 1 2 3; do dd if=/dev/data of=/dev/null bs=64k count=400 & done; wait"
-        ),
+        step("mix", f"for i in 1 2 3; do {READ} skip=$((i * 100)) & done; wait"),
+        step("again", READ),
         "counters\tend",
     ]
     outcomes = []
@@ -147,20 +152,19 @@ def test_two_boots_with_one_seed_agree_to_the_last_counter(build: Build, tmp_pat
 
 
 def test_virtual_time_is_the_disks_and_not_the_hosts(build: Build, tmp_path: Path) -> None:
-    # 100 reads one after another from a disk that takes 80 us for each.
-    script = "dd if=/dev/data of=/dev/null bs=4k count=100 iflag=direct"
-    report = read_report(boot(request(build, *DISK, *memcg("64M"), step("read", script)), tmp_path))
-    assert report.steps[0].seconds == pytest.approx(100 * 80e-6, rel=0.05)
+    # Reads one after another from a disk that takes 80 us for each. A step ends with a tick of
+    # the timer, up to 10 ms late.
+    read = "dd if=/dev/data of=/dev/null bs=4k iflag=direct count=10000"
+    plan = [*DISK, *memcg("64M"), step("read", read)]
+    report = read_report(boot(request(build, *plan), tmp_path))
+    assert 10_000 * 80e-6 <= report.steps[0].seconds <= 10_000 * 80e-6 + 0.011
 
 
 def test_a_limit_that_is_too_small_is_an_oom_kill_and_reported(
     build: Build, tmp_path: Path
 ) -> None:
-    script = "head -c 64M /dev/zero > /dev/shm/file"
-    outcome = boot(
-        request(build, *memcg("8M"), "counters\tbegin", step("fill", script), "counters\tend"),
-        tmp_path,
-    )
+    plan = [*memcg("16M"), "counters\tbegin", FILL, "counters\tend"]
+    outcome = boot(request(build, *plan), tmp_path)
     report = read_report(outcome)
     assert channel.metrics_of(report)["oom_kill"] >= 1
     expected = Expectation(build.recipe.kernel, build.recipe, ())
@@ -183,8 +187,8 @@ def test_a_guest_that_panics_is_reported(build: Build, tmp_path: Path) -> None:
     # With panic_on_oom the next kill is a panic.
     plan = [
         "write\t/proc/sys/vm/panic_on_oom\t2",
-        *memcg("8M"),
-        step("fill", "head -c 64M /dev/zero > /dev/shm/file"),
+        *memcg("16M"),
+        FILL,
     ]
     outcome = boot(request(build, *plan), tmp_path)
     report = read_report(outcome)
