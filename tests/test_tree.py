@@ -201,7 +201,7 @@ def test_export_of_a_changed_series(patches: Path, tree: Path) -> None:
     in_tree(tree, "cherry-pick", "6.12+next")
     lines = export_tree(tree, "6.12", patches)
     assert lines == [
-        f"{patches}: 3 patches, 2 new files, 1 changed, 2 removed",
+        f"{patches}: 3 patches, 2 new files, 0 changed, 2 removed",
         "new: mm/mglru: added",
         "removed: mm/mglru: one, with its comment # proof: first_symbol",
     ]

@@ -28,9 +28,11 @@ _FORMAT = (
     *("-c", "diff.algorithm=default", "-c", "diff.context=3", "-c", "diff.interHunkContext=0"),
     *("-c", "diff.suppressBlankEmpty=false", "-c", "format.notes=false"),
     *("-c", "diff.indentHeuristic=true", "-c", "format.encodeEmailHeaders=true"),
+    *("-c", "format.useAutoBase=false", "-c", "format.signOff=false"),
     *("format-patch", "--quiet", "--no-signature", "--zero-commit", "--full-index"),
     *("--no-thread", "--no-attach", "--no-cover-letter", "--no-from", "--no-add-header"),
-    *("--no-ext-diff", "--no-textconv", "-O/dev/null", "--stat=72", "--filename-max-length=64"),
+    *("--no-ext-diff", "--no-textconv", "-O/dev/null", "--stat=72", "--summary"),
+    "--filename-max-length=64",
     *("--subject-prefix=PATCH", "--suffix=.patch", "--no-color", "--no-to", "--no-cc"),
 )
 
