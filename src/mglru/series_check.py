@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,20 +16,12 @@ from mglru.overlay import copy_touched, describe_tree, touched_files
 from mglru.patchfile import read_message
 from mglru.patching import apply_patch
 from mglru.series import Patch, Series, load_series
-from mglru.tested import Tested, describe_source, tested_versions
-
-__all__ = [
-    "CheckLine",
-    "CheckReport",
-    "Tested",
-    "check_series",
-    "describe_source",
-    "tested_versions",
-]
 
 SUBJECT_LENGTH = 75
 # A path with mm in it, or several: `mm/mglru: `, `selftests/mm: `, `mm, swap: `.
 _PREFIX = re.compile(r"(?:[\w.-]+/)*mm(?:/[\w.-]+)*(?:, ?[\w./-]+)*: \S")
+# As gcc and sparse write it.
+_WARNING = re.compile(r"(?P<file>[^\s:]+):\d+:(\d+:)? (warning|error): ")
 _SIGNATURE = re.compile(r"^(Signed-off-by|Co-developed-by|Co-authored-by):", re.IGNORECASE)
 
 
@@ -49,6 +42,11 @@ class CheckLine:
     check: str
     passed: bool | None
     details: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        outcome = {True: "passed", False: "FAILED", None: "not tried"}[self.passed]
+        first = f"{outcome:9}  {self.check:10}  {self.patch}"
+        return "\n".join((first, *(f"    {detail}" for detail in self.details)))
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def check_series(
     base: str,
     source: Path,
     *,
-    build: Callable[[int], None] | None,
+    build: Callable[[int], Sequence[str]] | None,
     report: Callable[[CheckLine], None],
     directory: Path | None = None,
 ) -> CheckReport:
@@ -81,7 +79,8 @@ def check_series(
     Args:
         base: `6.12`.
         source: the pristine tree to apply to, whose checkpatch.pl is used.
-        build: builds the kernel with the first so many patches; raises LabError if it cannot.
+        build: builds the kernel with the first so many patches and returns what the compiler
+            warned of (`compiler_warnings`); raises LabError if it cannot. None: do not build.
         report: gets each outcome as soon as it is known.
         directory: where the series lies; `patches/<base>` if None.
 
@@ -96,7 +95,7 @@ def check_series(
         report(line)
         applied += line.check == "apply" and bool(line.passed)
     for patch in series.patches if build else ():
-        line = _build_line(patch, build, reachable=patch.number <= applied)
+        line = _build_line(patch, series, build, reachable=patch.number <= applied)
         lines.append(line)
         report(line)
     return CheckReport(tuple(lines))
@@ -170,12 +169,29 @@ def _checkpatch_line(patch: Patch, source: Path) -> CheckLine:
     return CheckLine(patch.number, patch.name, "checkpatch", not faults, faults or tuple(notes))
 
 
-def _build_line(patch: Patch, build: Callable[[int], None] | None, *, reachable: bool) -> CheckLine:
+def _build_line(
+    patch: Patch,
+    series: Series,
+    build: Callable[[int], Sequence[str]] | None,
+    *,
+    reachable: bool,
+) -> CheckLine:
     if build is None or not reachable:
         details = ("not tried: the patches up to here do not apply",)
         return CheckLine(patch.number, patch.name, "build", None, details)
     try:
-        build(patch.number)
+        warnings = build(patch.number)
     except LabError as error:
         return CheckLine(patch.number, patch.name, "build", passed=False, details=_of(error))
-    return CheckLine(patch.number, patch.name, "build", passed=True)
+    ours = set(touched_files(series.patches[: patch.number]))
+    return _line(patch, "build", (line for line in warnings if _file(line) in ours))
+
+
+def compiler_warnings(log: str) -> list[str]:
+    """Return the lines of a build log in which the compiler warns of something."""
+    return [line for line in log.splitlines() if _WARNING.match(line)]
+
+
+def _file(warning: str) -> str:
+    match = _WARNING.match(warning)
+    return posixpath.normpath(match["file"]) if match else ""
