@@ -199,7 +199,8 @@ def _make_image(data: Path, image: Path, size_mb: int) -> None:
     environment = {"E2FSPROGS_FAKE_TIME": str(TIME)}
     process.run(
         [
-            *("mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-U", UUID, "-E", EXT4_OPTIONS),
+            *("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", UUID),
+            *("-E", EXT4_OPTIONS),
             *("-d", data, image, f"{size_mb}M"),
         ],
         purpose="make the guest's disk image",
