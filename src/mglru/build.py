@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mglru import kconfig, process
@@ -90,8 +90,12 @@ def build_kernel(recipe: Recipe, ui: Ui, jobs: int | None = None) -> Build:
 
 
 def _slot(recipe: Recipe) -> Path:
-    """Return the directory in which this kernel is built, again and again as it changes."""
-    name = re.sub(r"[^A-Za-z0-9.+]", "_", f"{recipe.kernel}-{recipe.machine}")
+    """Return the directory in which this kernel is built, again and again as it changes.
+
+    All starts of a series (`+next:1`, `+next:2`, ...) share one: from one to the next is a patch.
+    """
+    kernel = str(replace(recipe.kernel, upto=recipe.kernel.upto and 0)).replace(":0", ":N")
+    name = re.sub(r"[^A-Za-z0-9.+]", "_", f"{kernel}-{recipe.machine}")
     return cache_dir("trees", f"{recipe.kernel.base}-{recipe.source.digest[:8]}") / name
 
 
