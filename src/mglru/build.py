@@ -141,9 +141,18 @@ def _new_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
 
 
 def _built_siblings(tree: Path, machine: str) -> Iterator[Path]:
-    """Trees of the same source that have been built, the one built last first."""
+    """Trees of the same source that have been built: same options first, then the one built last."""
     candidates = [path for path in tree.parent.glob(f"*_{machine}") if (path / "vmlinux").exists()]
-    yield from sorted(candidates, key=lambda path: (path / "vmlinux").stat().st_mtime, reverse=True)
+
+    def rank(path: Path) -> tuple[bool, float]:
+        return _options(path) == _options(tree), (path / "vmlinux").stat().st_mtime
+
+    yield from sorted(candidates, key=rank, reverse=True)
+
+
+def _options(tree: Path) -> str:
+    """Return what the name of a tree has after base and series: the kernel's own options."""
+    return re.sub(r"^[0-9.]+(\+next(_N)?)?", "", tree.name)
 
 
 def _clone(sibling: Path, pristine: Path, target: Path) -> None:
