@@ -141,7 +141,7 @@ def _new_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
 
 
 def _built_siblings(tree: Path, machine: str) -> Iterator[Path]:
-    """Trees of the same source that have been built: same options first, then the one built last."""
+    """Trees of the same source that have been built: same options first, then the newest."""
     candidates = [path for path in tree.parent.glob(f"*_{machine}") if (path / "vmlinux").exists()]
 
     def rank(path: Path) -> tuple[bool, float]:
