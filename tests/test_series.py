@@ -70,6 +70,15 @@ def test_too_many_or_none(patches: Path, count: int) -> None:
         load_series("6.12", patches).first(count)
 
 
+def test_digest_is_not_of_messages(patches: Path) -> None:
+    before = load_series("6.12", patches).sha256
+    content = (patches / SECOND).read_text()
+    (patches / SECOND).write_text(content.replace("It was wrong.", "It was wrong: 12 us."))
+    assert load_series("6.12", patches).sha256 == before
+    (patches / SECOND).write_text(content.replace("+two", "+deux"))
+    assert load_series("6.12", patches).sha256 != before
+
+
 def test_digest_is_of_content_and_order(patches: Path) -> None:
     series = load_series("6.12", patches)
     assert load_series("6.12", patches).sha256 == series.sha256

@@ -102,16 +102,25 @@ def _body(content: bytes) -> str:
     return "\n".join(lines).strip()
 
 
+def diff_of(content: bytes) -> bytes:
+    """Return a patch without its message: what decides the content of a kernel.
+
+    Raises:
+        PatchFormatError: there is no diff.
+    """
+    start = _DIFF.search(content)
+    if not start:
+        raise PatchFormatError("it has no 'diff --git' line, so it changes nothing")
+    return content[start.start() :]
+
+
 def read_changes(content: bytes) -> tuple[FileChange, ...]:
     """Read which files a patch touches, in the patch's order.
 
     Raises:
         PatchFormatError: there is no diff, it is damaged, or it names a file outside the tree.
     """
-    start = _DIFF.search(content)
-    if not start:
-        raise PatchFormatError("it has no 'diff --git' line, so it changes nothing")
-    text = content[start.start() :].decode(errors="surrogateescape")
+    text = diff_of(content).decode(errors="surrogateescape")
     try:
         files = PatchSet.from_string(text)
     except UnidiffParseError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from mglru import paths, series_file
 from mglru.errors import LabError, UsageError
 from mglru.kernel_id import KernelId
-from mglru.patchfile import PatchFormatError, read_changes, read_message
+from mglru.patchfile import PatchFormatError, diff_of, read_changes, read_message
 from mglru.series_file import SeriesFile, SeriesFormatError
 
 SERIES_FILE = "series"
@@ -65,10 +65,13 @@ class Series:
 
     @property
     def sha256(self) -> str:
-        """Digest of the patches' content, in order; names do not count."""
+        """Digest of what the patches change, in order; names and messages do not count.
+
+        A message can get the figures that were measured without making another kernel.
+        """
         digest = hashlib.sha256()
         for patch in self.patches:
-            digest.update(hashlib.sha256(patch.content).digest())
+            digest.update(hashlib.sha256(diff_of(patch.content)).digest())
         return digest.hexdigest()
 
     @property
