@@ -96,12 +96,22 @@ def _sources(program: Program) -> list[Path]:
 def _key(program: Program, libraries: list[Library]) -> str:
     digest = hashlib.sha256("\n".join([compiler_version(), *CFLAGS]).encode())
     for path in [*_sources(program), *sorted(GUEST.glob("*.h"))]:
-        digest.update(path.read_bytes())
+        digest.update(_read(path))
     for library in libraries:
         digest.update("\n".join(flag for flag in library.flags if "/" not in flag).encode())
         for path in library.files:
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def _read(source: Path) -> bytes:
+    try:
+        return source.read_bytes()
+    except OSError as error:
+        raise LabError(
+            f"cannot read {source}: {error.strerror}",
+            next_step=f"get it back: git checkout -- guest/{source.name}",
+        ) from error
 
 
 def _build(target: Path, name: str, program: Program, libraries: list[Library]) -> None:
