@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The experiments that come with the lab: each can be read, planned, and varied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mglru.errors import UsageError
+from mglru.experiment import load_experiment, names
+from mglru.guest_build import programs
+from mglru.plan import Inputs, make_plan
+
+INPUTS = Inputs(
+    program=lambda name: Path("/cache") / name,
+    image=Path("/cache/image"),
+    trace=Path("/cache/trace"),
+    seed=1,
+    symbols=(),
+    classic=False,
+)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_experiment_can_be_planned(name: str) -> None:
+    experiment = load_experiment(name)
+    assert experiment.name == name
+    assert set(experiment.programs) <= programs().keys()
+    assert make_plan(experiment, INPUTS)
+    assert experiment.metrics
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_scaled_experiment_says_how_near_it_is(name: str) -> None:
+    experiment = load_experiment(name)
+    assert "to be written" not in str(experiment.profile.get("notes", ""))
+    if any(metric.published for metric in experiment.metrics):
+        assert experiment.published["setup"]
+
+
+@pytest.mark.parametrize("workload", list("abcdef"))
+def test_the_ycsb_experiments_differ_in_what_they_do_alone(workload: str) -> None:
+    experiment, base = load_experiment(f"ycsb-{workload}"), load_experiment("ycsb-c")
+    assert experiment.trace
+    assert experiment.trace.workload == workload
+    # Only B has published figures.
+    published = [metric.name for metric in experiment.metrics if metric.published]
+    assert bool(published) == bool(experiment.published) == (workload == "b")
+    assert (experiment.dataset, experiment.memcg, experiment.steps, experiment.disk) == (
+        base.dataset,
+        base.memcg,
+        base.steps,
+        base.disk,
+    )
+
+
+def test_the_trace_has_the_records_that_the_database_has() -> None:
+    for name in names():
+        experiment = load_experiment(name)
+        if experiment.trace:
+            assert experiment.dataset
+            assert getattr(experiment.dataset, "records", None) == experiment.trace.records
+
+
+def test_parameters_reach_the_driver() -> None:
+    experiment = load_experiment("ycsb-b", ["cache_mb=8", "threads=16", "limit=200M"])
+    plan = make_plan(experiment, INPUTS)
+    driver = next(line for line in plan if "ycsb_wiredtiger" in line).split("\t")
+    assert driver[driver.index("--cache-mb") + 1] == "8"
+    assert driver[driver.index("--threads") + 1] == "16"
+    assert any(line.endswith("memory.max\t200M") for line in plan)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["cache_mbb=8", "cache_mb", "trace.thetta=1", "dataset.kind=tape", "dataset.records=0"],
+)
+def test_a_setting_that_does_not_fit_is_refused(setting: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_experiment("ycsb-b", [setting])
+    assert caught.value.next_step
+
+
+def test_an_experiment_that_extends_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('extends = "b"\n')
+    (tmp_path / "b.toml").write_text('extends = "a"\n')
+    with pytest.raises(UsageError, match="extends itself"):
+        load_experiment("a", directory=tmp_path)
