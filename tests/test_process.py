@@ -25,6 +25,12 @@ def test_output_is_returned_and_kept() -> None:
     assert process.run(["sh", "-c", "echo out; echo err >&2"], purpose="try") == "out\nerr\n"
 
 
+def test_programs_of_the_administrator_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    path = process.run(["sh", "-c", "echo $PATH"], purpose="see the PATH").strip()
+    assert "/usr/sbin" in path.split(":")
+
+
 def test_a_failure_shows_the_command_and_the_end_of_its_log() -> None:
     with pytest.raises(LabError) as caught:
         process.run(["sh", "-c", "seq 100; exit 3"], purpose="count", next_step="count less")

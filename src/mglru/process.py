@@ -64,6 +64,12 @@ def wait(
         kill_group(process)
 
 
+def _environment(added: Mapping[str, str]) -> dict[str, str]:
+    """Messages in English, and mke2fs found: Debian leaves /usr/sbin out of a user's PATH."""
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    return {**os.environ, "LC_ALL": "C.UTF-8", "PATH": path, **added}
+
+
 def run(
     argv: Sequence[str | Path],
     *,
@@ -102,7 +108,7 @@ def run(
                 process = subprocess.Popen(
                     [str(arg) for arg in argv],
                     cwd=cwd,
-                    env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
+                    env=_environment(env or {}),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
