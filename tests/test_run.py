@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Whole runs of small experiments on the kernels that `./mglru test` builds."""
+
+from __future__ import annotations
+
+import pytest
+
+from mglru.build import Build, find_build
+from mglru.dataset import dataset_image
+from mglru.experiment import Experiment, load_experiment
+from mglru.kernel_id import KernelId
+from mglru.recipe import make_recipe
+from mglru.results import BootRecord
+from mglru.run import make_jobs, parallel_boots, run_jobs
+from mglru.selfcheck import GUEST_KERNELS
+from mglru.source import cached
+from mglru.ui import Ui
+
+pytestmark = pytest.mark.guest
+
+
+def builds() -> dict[KernelId, Build]:
+    found = {}
+    for kernel in map(KernelId.parse, GUEST_KERNELS):
+        source = cached(kernel.base)
+        assert source, "run ./mglru test"
+        build = find_build(make_recipe(kernel, source))
+        assert build, "run ./mglru test"
+        found[kernel] = build
+    return found
+
+
+def run(experiment: Experiment, quiet: Ui, boots: int = 1) -> list[BootRecord]:
+    image = dataset_image(experiment.dataset, note=quiet.note) if experiment.dataset else None
+    jobs = make_jobs(experiment, builds(), image, boots=boots, seed=1, vary_seed=False)
+    records: list[BootRecord] = []
+    run_jobs(jobs, quiet, records.append, parallel_boots(experiment))
+    assert [record.problems for record in records] == [[]] * len(jobs)
+    assert {record.kernel for record in records} == set(GUEST_KERNELS)
+    return records
+
+
+def test_reading_twice_what_does_not_fit_costs_the_same_twice(quiet: Ui) -> None:
+    settings = ["dataset.size_mb=64", "dataset.file_mb=32", "limit=8M", "guest.memory_mb=512"]
+    records = run(load_experiment("read-twice", settings), quiet, boots=2)
+    pages, limit = 32 << 8, 8 << 8
+    for record in records:
+        assert pages - limit <= record.metrics["workingset_refault_file"] <= pages * 1.01
+        # 1,700 MB a second, and 80 us for each request.
+        assert 32 / 1700 <= record.metrics["second_pass_seconds"] <= 0.1
+    # The series does not change what a single memcg evicts, and one seed gives one result.
+    assert {record.metrics["workingset_refault_file"] for record in records} == {
+        records[0].metrics["workingset_refault_file"]
+    }
+
+
+def test_memcgs_are_created_removed_and_created_again(quiet: Ui) -> None:
+    settings = ["groups=400", "window=100", "guest.memory_mb=512"]
+    for record in run(load_experiment("memcg-create", settings), quiet):
+        assert record.metrics["churn_mkdir_us"] > 0
+        assert record.metrics["rmdir_us"] > 0
+
+
+def test_memcgs_under_stress_leave_the_kernel_silent(quiet: Ui) -> None:
+    settings = ["workers=3", "rounds=5", "guest.memory_mb=512", "dataset.size_mb=256"]
+    for record in run(load_experiment("memcg-stress", settings), quiet):
+        assert record.metrics["groups_created"] > 0
+        assert record.metrics["reclaims"] > 0
