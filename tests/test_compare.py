@@ -252,7 +252,7 @@ def test_problems_missing_metrics_and_outliers_are_noted() -> None:
     assert "not reported by any kernel: workingset_refault_file" in notes
     assert "6.12 boot 0: trouble 0" in notes
     assert "and 3 more problems" in notes
-    assert "ops_per_second of 6.12: boot 4 lies far from the others" in notes
+    assert "6.12 boot 4 lies far from the others in ops_per_second" in notes
 
 
 @pytest.fixture

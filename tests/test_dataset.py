@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mglru import dataset
+from mglru import dataset, process
 from mglru.dataset import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset, dataset_image
 from mglru.errors import LabError
 from mglru.guest_build import guest_program
@@ -87,6 +87,7 @@ def test_an_interrupted_load_leaves_no_half_image(
 
 def test_missing_e2fsprogs_names_the_program(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(process, "ADMINISTRATORS_PATH", "")
     with pytest.raises(LabError, match="mke2fs"):
         dataset_image(FILE)
     assert left_behind(cache) == []

@@ -28,9 +28,14 @@ def test_a_document_without_its_markers_is_left_alone(tmp_path: Path, text: str)
     assert path.read_text() == text
 
 
-def test_the_readme_shows_the_committed_results() -> None:
-    files = sorted(RESULTS.glob("*.json"))
-    assert files
-    comparisons = compare(load_named(files), baseline="6.12")
-    text = (REPO / "README.md").read_text()
+@pytest.mark.parametrize(
+    ("document", "names"),
+    [
+        ("README.md", ["memcg-create", "ycsb-a", "ycsb-b", "get-scan"]),
+        ("docs/results.md", sorted(path.stem for path in RESULTS.glob("*.json"))),
+    ],
+)
+def test_documents_show_the_committed_results(document: str, names: list[str]) -> None:
+    comparisons = compare(load_named([RESULTS / f"{name}.json" for name in names]), baseline="6.12")
+    text = (REPO / document).read_text()
     assert readme.replace_between(text, tables.render(comparisons, "markdown")) == text

@@ -344,10 +344,13 @@ def _problem_notes(sources: Sequence[_Source]) -> list[str]:
 
 
 def _outlier_notes(sources: Sequence[_Source], rows: Sequence[Row]) -> list[str]:
+    """Name the boots that lie far from the others, with the rows in which they do."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for source, cell in zip(sources, row.cells, strict=True):
+            for boot in cell.outliers if cell else ():
+                found.setdefault(f"{source.column.label} boot {boot}", []).append(row.label)
     return [
-        f"{row.label} of {source.column.label}: boot {', '.join(map(str, cell.outliers))} "
-        "lies far from the others"
-        for row in rows
-        for source, cell in zip(sources, row.cells, strict=True)
-        if cell and cell.outliers
+        f"{boot} lies far from the others in {', '.join(labels)}"
+        for boot, labels in sorted(found.items())
     ]

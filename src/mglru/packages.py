@@ -24,7 +24,7 @@ KERNEL_BUILD = {
     "xz-utils": "unpacks kernel sources",
     "patch": "applies the series",
     "git": "kernel trees, the series as commits",
-    "util-linux": "setarch, for boots that repeat",
+    "util-linux": "setarch and taskset, for boots that repeat",
 }
 GUEST_BUILD = {
     "g++": "links LevelDB",
@@ -36,7 +36,19 @@ GUEST_BUILD = {
 }
 ALL = {**KERNEL_BUILD, **GUEST_BUILD}
 # Programs whose presence shows, on a machine without dpkg, that the package is there.
-_PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "perl", "xz", "patch", "git", "setarch")
+_PROGRAMS = (
+    "gcc",
+    "make",
+    "flex",
+    "bison",
+    "bc",
+    "perl",
+    "xz",
+    "patch",
+    "git",
+    "setarch",
+    "taskset",
+)
 
 
 def ensure(needed: Mapping[str, str], ui: Ui) -> None:

@@ -18,6 +18,8 @@ from mglru.errors import ExitCode, LabError
 
 TAIL_LINES = 20
 POLL_SECONDS = 0.1
+# Where Debian has mke2fs, and which it leaves out of an ordinary user's PATH.
+ADMINISTRATORS_PATH = ":/usr/sbin:/sbin"
 _cancelled = threading.Event()
 
 
@@ -65,8 +67,8 @@ def wait(
 
 
 def _environment(added: Mapping[str, str]) -> dict[str, str]:
-    """Messages in English, and mke2fs found: Debian leaves /usr/sbin out of a user's PATH."""
-    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    """Return the environment for a program: messages in English, all programs found."""
+    path = os.environ.get("PATH", os.defpath) + ADMINISTRATORS_PATH
     return {**os.environ, "LC_ALL": "C.UTF-8", "PATH": path, **added}
 
 

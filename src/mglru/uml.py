@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru import process
+from mglru.cpus import one_cpu
 from mglru.errors import LabError
 from mglru.paths import cache_dir
 
@@ -96,12 +97,15 @@ def _memory_directory(memory: str) -> Path:
     return cache_dir("memory")
 
 
-def command_line(request: BootRequest, directory: Path, channel: int = 3) -> list[str]:
+def command_line(
+    request: BootRequest, directory: Path, cpu: int = 0, channel: int = 3
+) -> list[str]:
     """Return the command that boots a request.
 
     Args:
         request: what to boot.
         directory: where its plan lies.
+        cpu: the host's CPU that it runs on.
         channel: the file descriptor that is the result channel.
     """
     time_options = (
@@ -115,6 +119,7 @@ def command_line(request: BootRequest, directory: Path, channel: int = 3) -> lis
         else []
     )
     return [
+        *("taskset", "-c", str(cpu)),
         # Without address space randomisation, two boots get the same layout.
         "setarch",
         "-R",
@@ -151,9 +156,13 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     (directory / "plan").write_text("".join(f"{line}\n" for line in request.plan))
     console, channel = directory / "console.log", directory / "channel.jsonl"
     started = time.monotonic()
-    with console.open("wb") as console_file, channel.open("ab") as channel_file:
+    with (
+        one_cpu() as cpu,
+        console.open("wb") as console_file,
+        channel.open("ab") as channel_file,
+    ):
         guest = subprocess.Popen(
-            command_line(request, directory, channel_file.fileno()),
+            command_line(request, directory, cpu, channel_file.fileno()),
             stdin=subprocess.DEVNULL,
             stdout=console_file,
             stderr=subprocess.STDOUT,
@@ -172,7 +181,7 @@ def boot(request: BootRequest, directory: Path) -> Boot:
         timed_out=not finished,
         exit_status=guest.returncode,
         real_seconds=time.monotonic() - started,
-        command=" ".join(command_line(request, directory)) + " 3>channel.jsonl",
+        command=" ".join(command_line(request, directory, cpu)) + " 3>channel.jsonl",
     )
     _check_started(result)
     return result
