@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ class Lab:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self.started: list[subprocess.Popen[str]] = []
         self.cache = home / "cache"
         self.bin = home / "bin"
         self.bin.mkdir()
@@ -84,13 +86,24 @@ class Lab:
         path.chmod(0o755)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "mglru", *map(str, arguments)],
+        # What a shell starts in the background ignores SIGINT, and so would this, started from it.
+        command = ["env", "--default-signal=INT", sys.executable, "-m", "mglru"]
+        process = subprocess.Popen(
+            [*command, *map(str, arguments)],
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.started.append(process)
+        return process
+
+    def stop(self) -> None:
+        """End what a failed test has left running; SIGTERM lets it take its children along."""
+        for process in self.started:
+            if process.poll() is None:
+                process.terminate()
+                process.communicate(timeout=30)
 
     def interrupt(self, process: subprocess.Popen[str], number: signal.Signals) -> str:
         """Send a signal when the stand-in has begun; return stderr once both are gone."""
@@ -122,8 +135,10 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    return Lab(tmp_path)
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    lab = Lab(tmp_path)
+    yield lab
+    lab.stop()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

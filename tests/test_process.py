@@ -62,11 +62,13 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
         process.run(["sh", "-c", "echo $$ > {tmp_path}/pid; sleep 1000"], purpose="wait")
     """)
     environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
-    lab = subprocess.Popen([sys.executable, "-c", program], env=environment)
+    # What a shell starts in the background ignores SIGINT, and so would this, started from it.
+    command = ["env", "--default-signal=INT", sys.executable, "-c", program]
+    lab = subprocess.Popen(command, env=environment)
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
         time.sleep(0.05)
     child = int((tmp_path / "pid").read_text())
     assert alive(child)
     lab.send_signal(signal.SIGINT)
-    lab.wait()
+    lab.wait(timeout=30)
     assert not alive(child)
