@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats as scipy_stats
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
@@ -125,6 +124,9 @@ def _bootstrap(ours: Sequence[float], theirs: Sequence[float], *, paired: bool) 
     ) -> npt.NDArray[np.float64]:
         quotient: npt.NDArray[np.float64] = np.median(a, axis=axis) / np.median(b, axis=axis)
         return quotient
+
+    # Here, because it takes most of a second, and few commands need it.
+    from scipy import stats as scipy_stats  # noqa: PLC0415
 
     result = scipy_stats.bootstrap(
         (np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)),
