@@ -12,6 +12,7 @@
  * A plan is text; fields are separated by tabs, so that arguments may hold
  * spaces. The first thing that fails ends the plan and is reported.
  *
+ *	userland	DIR		from now on DIR is the root: its programs, its libraries
  *	symbol	NAME			report whether the kernel has this symbol
  *	disk	NAME	ATTRIBUTE=VALUE...	make a null_blk disk /dev/NAME
  *	load	IMAGE	DEVICE		copy a disk image (holes are skipped)
@@ -94,6 +95,24 @@ static void mount_basics(void)
 	mount_or_die("tmpfs", "tmpfs", "/dev/shm", NULL);
 	make_dir("/mnt/data");
 	lab_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+}
+
+/*
+ * From here on all paths are those of another tree, but for the guest's own
+ * file systems. /run comes first: it holds the host's root, and so DIR.
+ */
+static void enter_userland(const char *root)
+{
+	static const char *const shared[] = { "/run", "/proc", "/sys", "/dev", "/tmp", "/mnt" };
+	char target[4096];
+
+	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++) {
+		snprintf(target, sizeof(target), "%s%s", root, shared[i]);
+		if (mount(shared[i], target, NULL, MS_BIND | MS_REC, NULL))
+			lab_die("cannot bind %s to %s", shared[i], target);
+	}
+	if (chroot(root) || chdir("/"))
+		lab_die("cannot make %s the root", root);
 }
 
 static void report_kernel(void)
@@ -233,7 +252,10 @@ static int carry_out_files(const struct fields *line)
 {
 	const char *verb = line->at[0];
 
-	if (!strcmp(verb, "mount")) {
+	if (!strcmp(verb, "userland")) {
+		need(line, 2);
+		enter_userland(line->at[1]);
+	} else if (!strcmp(verb, "mount")) {
 		need(line, 4);
 		make_dir(line->at[3]);
 		mount_or_die(line->at[1], line->at[2], line->at[3],

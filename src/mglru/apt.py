@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian packages: fetch one without root from any suite, install what the lab needs.
+"""Debian packages: fetch them without root from any suite, install what the lab needs.
 
 Fetching uses package lists of its own below the cache, so the machine's apt configuration
 stays as it is; mirrors are the machine's own. apt checks the signatures.
@@ -10,15 +10,20 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+import urllib.parse
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mglru import process
-from mglru.errors import LabError
+from mglru.errors import LabError, UsageError
 from mglru.paths import cache_dir, locked
 
+DOWNLOAD_LIMIT_SECONDS = 1800
 OWN_SOURCE = "or give a kernel source tree of your own: --source DIR|TARBALL"
+# One package in the output of `apt-get --print-uris`: 'ADDRESS' FILE BYTES [CHECKSUM]
+_PACKAGE = re.compile(r"^'[^']+' (?P<file>\S+_\S+_\S+\.deb) (?P<bytes>\d+)", re.MULTILINE)
+_NO_PACKAGE = re.compile(r"Unable to locate package (\S+)|Package '?([^\s']+)'? has no inst")
 _INRELEASE = re.compile(r"'(?P<mirror>[^']+?)/?/dists/(?P<suite>[^']+)/InRelease'")
 
 
@@ -79,6 +84,10 @@ def _private_options(suites: Sequence[str]) -> list[str]:
         "Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled": "false",
         # As root, apt would otherwise fetch as a user who cannot read the cache.
         "APT::Sandbox::User": "",
+        # The machine's own preferences are about the machine's own suite.
+        "Dir::Etc::preferences": "/dev/null",
+        "Dir::Etc::preferencesparts": "/dev/null",
+        "APT::Default-Release": "",
     }
     return [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
 
@@ -104,12 +113,111 @@ def fetch(package: str, suites: Sequence[str], into: Path) -> Path:
                 purpose=purpose,
                 cwd=into,
                 next_step=next_step,
-                limit_seconds=1800,
+                limit_seconds=DOWNLOAD_LIMIT_SECONDS,
             )
     found = sorted(into.glob(f"{package}_*.deb"))
     if len(found) != 1:
         raise LabError(f"cannot {purpose}: no file arrived", next_step=next_step)
     return found[0]
+
+
+@dataclass(frozen=True)
+class Deb:
+    """One package that apt would fetch: the name of its file, and its size in bytes."""
+
+    file: str
+    bytes: int
+
+    @property
+    def name(self) -> str:
+        """The package."""
+        return self.file.split("_")[0]
+
+    @property
+    def version(self) -> str:
+        """The package's version, as dpkg writes it."""
+        return urllib.parse.unquote(self.file.split("_")[1])
+
+
+class Closure:
+    """Packages of the suites with all that they depend on, as on an empty machine.
+
+    Args:
+        packages: what is wanted.
+        suites: where from, as in `fetch`.
+
+    Raises:
+        LabError: no apt, no network, a bad signature, no such package.
+    """
+
+    def __init__(self, packages: Sequence[str], suites: Sequence[str]) -> None:
+        self._where = f"Debian ({', '.join(suites)})"
+        if not available():
+            raise LabError(
+                f"{', '.join(packages)} come from {self._where}, and this machine has no apt",
+                next_step="run the lab on a Debian system, or in a container of one",
+            )
+        self._lists = cache_dir("apt") / "-".join(suites)
+        with locked(self._lists):
+            options = _private_options(suites)
+            self._run([*options, "update", "--error-on=any"], "read the package lists")
+            status = self._lists / "status"
+            status.touch()  # nothing is installed yet
+            self._install = [
+                *(*options, "-o", f"Dir::State::status={status}"),
+                *("install", "--no-install-recommends", "--yes", *packages),
+            ]
+            try:
+                listing = self._run([*self._install, "--print-uris"], "find the packages")
+            except LabError as error:
+                raise self._explain(error) from error
+        self.debs = [Deb(m["file"], int(m["bytes"])) for m in _PACKAGE.finditer(listing)]
+
+    def _run(
+        self, arguments: Sequence[str], what: str, on_tick: Callable[[], None] | None = None
+    ) -> str:
+        return process.run(
+            ["apt-get", *arguments],
+            purpose=f"{what} of {self._where}",
+            next_step="check the network and the machine's apt configuration",
+            limit_seconds=DOWNLOAD_LIMIT_SECONDS,
+            on_tick=on_tick,
+        )
+
+    def _explain(self, error: LabError) -> LabError:
+        unknown = [a or b for a, b in _NO_PACKAGE.findall("\n".join(error.log_tail))]
+        if not unknown:
+            return error
+        return UsageError(
+            f"{self._where} has no package {', '.join(unknown)}",
+            next_step="correct [userland] packages in the experiment's file",
+        )
+
+    @property
+    def bytes(self) -> int:
+        """How much `download` fetches."""
+        return sum(deb.bytes for deb in self.debs)
+
+    def download(self, into: Path, on_tick: Callable[[], None] | None = None) -> None:
+        """Fetch the packages into a directory; apt checks their signatures.
+
+        Args:
+            into: an empty directory.
+            on_tick: called about ten times a second meanwhile.
+
+        Raises:
+            LabError: no network, no space, or a file that is not what the lists say.
+        """
+        (into / "partial").mkdir()
+        archives = ["-o", f"Dir::Cache::Archives={into}"]
+        with locked(self._lists):
+            self._run([*archives, *self._install, "--download-only"], "fetch packages", on_tick)
+        arrived = {path.name for path in into.glob("*.deb")}
+        if lost := [deb.file for deb in self.debs if deb.file not in arrived]:
+            raise LabError(
+                f"cannot fetch packages of {self._where}: {', '.join(lost)} did not arrive",
+                next_step="try again",
+            )
 
 
 def missing(packages: Sequence[str]) -> list[str]:

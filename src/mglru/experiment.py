@@ -58,6 +58,12 @@ class Disk(_Model):
         return {**DISK_PRESETS.get(fields.get("preset", "nvme"), {}), **fields}
 
 
+class Packages(_Model):
+    """Whose programs the guest runs: packages of one Debian suite instead of the host's."""
+
+    packages: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]+$")], ...]
+
+
 class Step(_Model):
     """One program that the guest runs to its end.
 
@@ -111,6 +117,7 @@ class Experiment(_Model):
     guest: Guest = Guest()
     disk: Disk = Disk.model_validate({})
     dataset: DatasetSpec | None = None
+    userland: Packages | None = None
     trace: TraceSpec | None = None
     memcg: dict[str, str] = {}
     sysctl: dict[str, str] = {}

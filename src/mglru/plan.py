@@ -24,6 +24,7 @@ class Inputs:
         program: gives the path of a guest program by its name.
         image: the disk image, None for an experiment without a disk.
         trace: the file of operations, None for an experiment without.
+        userland: the tree that is the guest's root, None for the host's own.
         seed: the boot's seed, for programs that draw by themselves.
         symbols: kernel symbols whose presence the guest reports.
         classic: switch the multi-gen LRU off.
@@ -35,6 +36,7 @@ class Inputs:
     seed: int
     symbols: tuple[str, ...]
     classic: bool
+    userland: Path | None = None
 
 
 def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
@@ -43,7 +45,8 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
     Raises:
         UsageError: a step uses a placeholder that the experiment does not define.
     """
-    lines = [_line("symbol", name) for name in inputs.symbols]
+    lines = [_line("userland", guest_path(inputs.userland))] if inputs.userland else []
+    lines += [_line("symbol", name) for name in inputs.symbols]
     if inputs.classic:
         lines.append(_line("write", "/sys/kernel/mm/lru_gen/enabled", "n"))
     lines.append("lru_gen")

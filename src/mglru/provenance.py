@@ -26,6 +26,7 @@ from mglru.results import (
     Published,
     RunInfo,
 )
+from mglru.userland import Userland
 
 
 def lab_commit() -> str | None:
@@ -93,6 +94,7 @@ def run_info(
     boots: int,
     seed: int,
     settings: Sequence[str] = (),
+    userland: Userland | None = None,
 ) -> RunInfo:
     """Describe a run before its first boot."""
     options: dict[str, JsonValue] = {
@@ -119,6 +121,7 @@ def run_info(
             experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=parameters),
             seed=seed,
             dataset_sha256=_image_digest(image),
+            userland=dict(userland.versions) if userland else {},
             lab_commit=lab_commit(),
             host=describe_host(),
         ),

@@ -82,6 +82,7 @@ class Provenance(_Model):
         experiment: the experiment file and its parameters.
         seed: boot i of every kernel ran with seed + i.
         dataset_sha256: of the prepared data set; None if there is none.
+        userland: the versions of the Debian packages whose programs ran; none: the host's.
         lab_commit: the git commit of the lab, with `-dirty` if it was changed.
         host: the host's processor and system, see `provenance.describe_host`; no names.
     """
@@ -91,6 +92,7 @@ class Provenance(_Model):
     experiment: ExperimentProvenance
     seed: int
     dataset_sha256: str | None = None
+    userland: dict[str, str] = {}
     lab_commit: str | None = None
     host: dict[str, str] = {}
 

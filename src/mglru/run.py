@@ -25,6 +25,7 @@ from mglru.plan import Inputs, make_plan
 from mglru.results import BootRecord
 from mglru.ui import Ui
 from mglru.uml import Boot, BootRequest, boot
+from mglru.userland import Userland
 
 KEPT_LOGS = 20
 
@@ -38,6 +39,7 @@ class Job:
         kernel: on which kernel.
         build: that kernel, built.
         image: the disk image, if the experiment has a disk.
+        userland: whose programs run, if not the host's.
         number: which boot of this kernel, from 0.
         seed: of this boot; boot i of every kernel has the run's seed + i.
     """
@@ -48,6 +50,7 @@ class Job:
     image: Path | None
     number: int
     seed: int
+    userland: Userland | None = None
 
 
 def make_jobs(
@@ -58,6 +61,7 @@ def make_jobs(
     boots: int,
     seed: int,
     vary_seed: bool = True,
+    userland: Userland | None = None,
 ) -> list[Job]:
     """Return the boots of a run, kernels interleaved: A B A B.
 
@@ -68,9 +72,10 @@ def make_jobs(
         boots: how many boots of each kernel.
         seed: of the first boot.
         vary_seed: boot i has seed + i; else all have the same, to see whether they agree.
+        userland: whose programs run, if not the host's.
     """
     return [
-        Job(experiment, kernel, build, image, number, seed + (number if vary_seed else 0))
+        Job(experiment, kernel, build, image, number, seed + number * vary_seed, userland)
         for number in range(boots)
         for kernel, build in builds.items()
     ]
@@ -149,6 +154,7 @@ def _request(job: Job) -> BootRequest:
         seed=job.seed,
         symbols=(*recipe.proofs, *recipe.absent),
         classic=job.kernel.classic,
+        userland=job.userland.root if job.userland else None,
     )
     return BootRequest(
         image=job.build.image,

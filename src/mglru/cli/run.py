@@ -22,6 +22,7 @@ from mglru.provenance import run_info
 from mglru.results import ResultFile, RunResult
 from mglru.run import failures, make_jobs, parallel_boots, run_jobs
 from mglru.ui import Ui
+from mglru.userland import get_userland
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = "6.12@classic,6.12,7.3,6.12+next"
@@ -63,10 +64,22 @@ class Session:
         for name in ("init", *experiment.programs):
             guest_program(name, note=self.ui.note)
         image = dataset_image(experiment.dataset, note=self.ui.note) if experiment.dataset else None
-        info = run_info(experiment, self.builds, image, boots=boots, seed=seed, settings=settings)
+        wanted = experiment.userland
+        userland = get_userland(wanted.packages, self.ui) if wanted else None
+        info = run_info(
+            *(experiment, self.builds, image),
+            boots=boots,
+            seed=seed,
+            settings=settings,
+            userland=userland,
+        )
         self.file.begin(info)
         jobs = make_jobs(
-            experiment, self.builds, image, boots=boots, seed=seed, vary_seed=vary_seed
+            *(experiment, self.builds, image),
+            boots=boots,
+            seed=seed,
+            vary_seed=vary_seed,
+            userland=userland,
         )
         run_jobs(jobs, self.ui, self.file.add, parallel_boots(experiment))
         return self.file.runs[-1]

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Userlands: real apt and dpkg-deb, on an archive of three packages in a directory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections import namedtuple
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mglru import apt, channel, userland
+from mglru.errors import ExitCode, LabError, UsageError
+from mglru.experiment import load_experiment
+from mglru.kernel_id import KernelId
+from mglru.provenance import run_info
+from mglru.ui import Ui
+from mglru.uml import boot, guest_path
+from mglru.userland import get_userland
+from test_guest import kernel_build, request
+
+
+def make_deb(archive: Path, name: str, depends: str, files: Sequence[str]) -> str:
+    """Make a package whose script must never run, and return its entry in the list."""
+    tree = archive / name
+    for file in files:
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        (tree / file).write_text(name)
+        (tree / file).chmod(0o4755)
+    control = (
+        f"Package: {name}\nVersion: 1:2.0~x\nArchitecture: all\n"
+        f"Maintainer: nobody <nobody@example.org>\n{depends}Description: {name}\n"
+    )
+    (tree / "DEBIAN").mkdir(parents=True)
+    (tree / "DEBIAN" / "control").write_text(control)
+    script = tree / "DEBIAN" / "postinst"
+    script.write_text(f"#!/bin/sh\ntouch {archive}/ran\n")
+    script.chmod(0o755)
+    deb = archive / f"{name}.deb"
+    subprocess.run(["dpkg-deb", "--build", tree, deb], check=True, stdout=subprocess.DEVNULL)
+    digest = hashlib.sha256(deb.read_bytes()).hexdigest()
+    size = deb.stat().st_size
+    return f"{control}Filename: ./{deb.name}\nSize: {size}\nSHA256: {digest}\n\n"
+
+
+@pytest.fixture
+def archive(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An archive in a directory, in place of Debian's; apt asks for no signature here."""
+    home = tmp_path / "archive"
+    home.mkdir()
+    entries = [
+        make_deb(home, "server", "Depends: library\n", ["usr/bin/server", "etc/server.conf"]),
+        make_deb(home, "library", "", ["usr/lib/library.so", "bin/helper"]),
+        make_deb(home, "broken", "Depends: nowhere\n", ["usr/bin/broken"]),
+    ]
+    (home / "Packages").write_text("".join(entries))
+    options = apt._private_options
+
+    def here(suites: Sequence[str]) -> list[str]:
+        words = options(suites)
+        lists = cache / "apt" / "-".join(suites) / "sources.list"
+        lists.write_text(f"deb [trusted=yes] copy:{home} ./\n")
+        return words
+
+    monkeypatch.setattr(apt, "_private_options", here)
+    monkeypatch.setattr(userland, "BASE", ("library",))
+    return home
+
+
+def left_behind(cache: Path) -> list[str]:
+    return [path.name for path in (cache / "userlands").glob("*") if path.suffix != ".lock"]
+
+
+def test_packages_come_with_what_they_need_and_run_no_script(archive: Path, quiet: Ui) -> None:
+    tree = get_userland(["server"], quiet)
+    assert tree.versions == {"server": "1:2.0~x", "library": "1:2.0~x"}
+    assert (tree.root / "usr/bin/server").read_text() == "server"
+    assert not (archive / "ran").exists()
+    # /bin was a link before a package brought a file there.
+    assert (tree.root / "bin").readlink() == Path("usr/bin")
+    assert (tree.root / "usr/bin/helper").is_file()
+    assert all((tree.root / name).is_dir() for name in userland.MOUNT_POINTS)
+    assert "lab:x:1000" in (tree.root / "etc/passwd").read_text()
+
+
+def test_nothing_in_a_tree_runs_as_its_owner(archive: Path, quiet: Ui) -> None:
+    tree = get_userland(["server"], quiet)
+    assert (tree.root / "usr/bin/server").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_tree_is_made_once_and_said_to_be(
+    archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = get_userland(["server"], Ui())
+    said = capsys.readouterr().err
+    assert "programs of Debian trixie: server" in said
+    assert "downloading 2 packages" in said
+    shutil.rmtree(archive)
+    assert get_userland(["server"], Ui()) == first
+    assert capsys.readouterr().err == ""
+
+
+def test_an_unknown_package_is_named(archive: Path, cache: Path, quiet: Ui) -> None:
+    with pytest.raises(UsageError, match="has no package postgresql-99") as caught:
+        get_userland(["postgresql-99"], quiet)
+    assert "[userland]" in caught.value.next_step
+    assert left_behind(cache) == []
+
+
+def test_a_package_that_cannot_be_had_is_apts_error(archive: Path, cache: Path, quiet: Ui) -> None:
+    with pytest.raises(LabError, match="cannot find the packages") as caught:
+        get_userland(["broken"], quiet)
+    assert any("nowhere" in line for line in caught.value.log_tail)
+    assert left_behind(cache) == []
+
+
+def test_a_changed_package_is_refused(archive: Path, cache: Path, quiet: Ui) -> None:
+    (archive / "server.deb").write_bytes(b"x" * (archive / "server.deb").stat().st_size)
+    with pytest.raises(LabError, match="cannot fetch packages"):
+        get_userland(["server"], quiet)
+    assert left_behind(cache) == []
+
+
+def test_a_full_disk_is_noticed_first(
+    archive: Path, quiet: Ui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage(10, 9, 1))
+    with pytest.raises(LabError, match="unpacking these packages needs"):
+        get_userland(["server"], quiet)
+
+
+def test_no_apt_is_said(cache: Path, quiet: Ui, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(LabError, match="no apt") as caught:
+        get_userland(["server"], quiet)
+    assert caught.value.next_step
+
+
+def test_no_network_is_apts_error(archive: Path, cache: Path, quiet: Ui) -> None:
+    shutil.rmtree(archive)
+    with pytest.raises(LabError, match="cannot read the package lists") as caught:
+        get_userland(["server"], quiet)
+    assert caught.value.exit_code == ExitCode.INFRASTRUCTURE
+    assert "network" in caught.value.next_step
+
+
+@pytest.mark.parametrize("name", ["-o=x", "Upper", "a b", "", "../x"])
+def test_a_name_that_is_no_package_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x.toml").write_text(
+        f'summary = "x"\n[[steps]]\nlabel = "x"\nargv = ["x"]\n[userland]\npackages = ["{name}"]\n'
+    )
+    with pytest.raises(UsageError, match="packages"):
+        load_experiment("x", directory=tmp_path)
+
+
+@pytest.mark.guest
+def test_a_guest_runs_the_programs_of_its_userland(tmp_path: Path, quiet: Ui) -> None:
+    tree = get_userland([], quiet)
+    host = Path("/etc/only-on-the-host")
+    shell = "step\t%s\t-\t/bin/sh\t-c\t%s"
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\ntest $(id -u) = 1000 && test $(id -un) = lab\n")
+    script.chmod(0o755)
+    checks = {
+        "tools": "test -x /usr/bin/setpriv && test -x /usr/sbin/mkswap && awk 1 </dev/null",
+        "suite": f"test ! -e {host.parent}/debian_version && test ! -e {tmp_path}",
+        "mounts": "echo x >/tmp/x && test -d /sys/fs/cgroup/work && test -c /dev/null",
+        "host": f"test -e {guest_path(script)}",
+        "user": f"cat {guest_path(script)} >/tmp/s && setpriv --reuid lab --regid lab "
+        "--clear-groups sh /tmp/s",
+        "read_only": "! touch /etc/x 2>/dev/null",
+    }
+    plan = [
+        f"userland\t{guest_path(tree.root)}",
+        "mkdir\t/sys/fs/cgroup/work",
+        *(shell % item for item in checks.items()),
+    ]
+    (tmp_path / "boot").mkdir()
+    outcome = boot(request(kernel_build("6.12"), *plan), tmp_path / "boot")
+    report = channel.parse(outcome.channel.read_bytes())
+    assert report.errors == ()
+    assert {step.label: step.status for step in report.steps} == dict.fromkeys(checks, 0)
+    assert not os.path.lexists(tree.root / "etc/x")
+
+
+@pytest.mark.guest
+def test_a_result_names_the_packages(quiet: Ui) -> None:
+    tree = get_userland([], quiet)
+    builds = {KernelId.parse("6.12"): kernel_build("6.12")}
+    experiment = load_experiment("read-twice")
+    info = run_info(experiment, builds, None, boots=1, seed=1, userland=tree)
+    assert info.provenance.userland == tree.versions
+    assert "util-linux" in tree.versions
+
+
+@pytest.mark.guest
+def test_a_userland_that_is_not_there_is_said(tmp_path: Path) -> None:
+    outcome = boot(request(kernel_build("6.12"), "userland\t/run/host/nowhere"), tmp_path)
+    report = channel.parse(outcome.channel.read_bytes())
+    assert any("cannot bind /run to /run/host/nowhere/run" in error for error in report.errors)
