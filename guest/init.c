@@ -16,13 +16,16 @@
  *	symbol	NAME			report whether the kernel has this symbol
  *	disk	NAME	ATTRIBUTE=VALUE...	make a null_blk disk /dev/NAME
  *	load	IMAGE	DEVICE		copy a disk image (holes are skipped)
+ *	save	DEVICE	IMAGE		copy a disk to an image (zeros become holes)
  *	mount	TYPE	SOURCE	TARGET	[OPTIONS]
+ *	umount	TARGET
  *	mkdir	PATH
  *	write	PATH	VALUE
  *	env	NAME	VALUE		for the programs that follow
  *	lru_gen				report lru_gen/enabled
  *	counters	PHASE		send a snapshot of the counters
  *	drop_caches
+ *	strict				from now on the plan ends with a step that fails
  *	step	LABEL	CGROUP	PROGRAM	ARGUMENT...	run and wait; CGROUP "-": stay
  *	spawn	CGROUP	PROGRAM	ARGUMENT...	run in the background until power-off
  */
@@ -44,6 +47,8 @@
 
 #define MAX_FIELDS 64
 #define COPY_BYTES (1 << 20)
+/* The smallest hole in a saved image. */
+#define SAVE_BYTES (1 << 16)
 /* The host's files as they are, also those that a tmpfs of the guest covers. */
 #define HOST_ROOT "/run/host"
 
@@ -51,6 +56,8 @@ struct fields {
 	int count;
 	char *at[MAX_FIELDS + 1];
 };
+
+static int strict;
 
 static void power_off(void)
 {
@@ -204,6 +211,29 @@ static void load_image(const char *image, const char *device)
 	free(data);
 }
 
+static void save_image(const char *device, const char *image)
+{
+	int in = open(device, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	int out = open(image, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	off_t offset = 0;
+	ssize_t got;
+	char *data;
+
+	if (in < 0 || out < 0 || posix_memalign((void **)&data, 4096, SAVE_BYTES))
+		lab_die("cannot copy %s to %s", device, image);
+	while ((got = pread(in, data, SAVE_BYTES, offset)) > 0) {
+		if (!all_zero(data, got) && pwrite(out, data, got, offset) != got)
+			lab_die("cannot write %s", image);
+		offset += got;
+	}
+	if (got < 0)
+		lab_die("cannot read %s", device);
+	if (ftruncate(out, offset) || fsync(out) || close(out))
+		lab_die("cannot finish %s", image);
+	close(in);
+	free(data);
+}
+
 static pid_t start(const char *cgroup, char **argv)
 {
 	pid_t child = fork();
@@ -232,6 +262,9 @@ static void run_step(const char *label, const char *cgroup, char **argv)
 		  label, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
 		  WIFSIGNALED(status) ? WTERMSIG(status) : 0,
 		  (lab_now_ns() - begin) / (double)NSEC_PER_SEC);
+	errno = 0;
+	if (strict && status)
+		lab_die("step %s failed", label);
 }
 
 static void need(const struct fields *line, int count)
@@ -260,6 +293,10 @@ static int carry_out_files(const struct fields *line)
 		make_dir(line->at[3]);
 		mount_or_die(line->at[1], line->at[2], line->at[3],
 			     line->count > 4 ? line->at[4] : NULL);
+	} else if (!strcmp(verb, "umount")) {
+		need(line, 2);
+		if (umount(line->at[1]))
+			lab_die("cannot unmount %s", line->at[1]);
 	} else if (!strcmp(verb, "mkdir")) {
 		need(line, 2);
 		make_dir(line->at[1]);
@@ -272,6 +309,9 @@ static int carry_out_files(const struct fields *line)
 	} else if (!strcmp(verb, "load")) {
 		need(line, 3);
 		load_image(line->at[1], line->at[2]);
+	} else if (!strcmp(verb, "save")) {
+		need(line, 3);
+		save_image(line->at[1], line->at[2]);
 	} else {
 		return 0;
 	}
@@ -295,6 +335,8 @@ static void carry_out(struct fields *line)
 	} else if (!strcmp(verb, "counters")) {
 		need(line, 2);
 		lab_counters(line->at[1]);
+	} else if (!strcmp(verb, "strict")) {
+		strict = 1;
 	} else if (!strcmp(verb, "drop_caches")) {
 		drop_caches();
 	} else if (!strcmp(verb, "step")) {

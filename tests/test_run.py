@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mglru.build import Build, find_build
-from mglru.dataset import dataset_image
+from mglru.dataset import PreparedDataset, dataset_image
 from mglru.experiment import Experiment, load_experiment
 from mglru.kernel_id import KernelId
 from mglru.recipe import make_recipe
@@ -31,7 +31,9 @@ def builds() -> dict[KernelId, Build]:
 
 
 def run(experiment: Experiment, quiet: Ui, boots: int = 1) -> list[BootRecord]:
-    image = dataset_image(experiment.dataset, note=quiet.note) if experiment.dataset else None
+    spec = experiment.dataset
+    assert not isinstance(spec, PreparedDataset)
+    image = dataset_image(spec, note=quiet.note) if spec else None
     jobs = make_jobs(experiment, builds(), image, boots=boots, seed=1, vary_seed=False)
     records: list[BootRecord] = []
     run_jobs(jobs, quiet, records.append, parallel_boots(experiment))

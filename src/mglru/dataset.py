@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is on the guest's disk when a run starts: made once on the host, cached as an image."""
+"""What is on the guest's disk when a run starts: made once, cached as an image.
+
+Most kinds are made on the host, here; `prepared` is made inside a guest, see prepared.py.
+"""
 
 from __future__ import annotations
 
@@ -141,14 +144,41 @@ class EmptyDataset(_Dataset):
         return 0
 
 
-DatasetSpec = Annotated[
-    WiredTigerDataset | LevelDbDataset | FileDataset | EmptyDataset, Field(discriminator="kind")
-]
+class PreparedStep(BaseModel):
+    """One program that makes data inside a guest.
+
+    Attributes:
+        label: names the step in messages.
+        argv: the program and its arguments, with placeholders.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    label: str = Field(pattern=r"^[a-z0-9_]+$")
+    argv: tuple[str, ...] = Field(min_length=1)
+
+
+class PreparedDataset(_Dataset):
+    """What programs of the experiment's userland wrote to an empty file system, in a guest.
+
+    Attributes:
+        size_mb: of the file system and the disk.
+        memory_mb: of the guest that makes it, which also holds the disk.
+        steps: the programs, one after another.
+    """
+
+    kind: Literal["prepared"]
+    memory_mb: int = Field(default=2048, ge=64, le=65_536)
+    steps: tuple[PreparedStep, ...] = Field(min_length=1)
+
+
+HostMade = WiredTigerDataset | LevelDbDataset | FileDataset | EmptyDataset
+DatasetSpec = Annotated[HostMade | PreparedDataset, Field(discriminator="kind")]
 """The table [dataset] of an experiment."""
 
 
-def dataset_image(spec: DatasetSpec, note: Note | None = None) -> Path:
-    """Return the ext4 image of a dataset, made if it is not in the cache.
+def dataset_image(spec: HostMade, note: Note | None = None) -> Path:
+    """Return the ext4 image of a dataset made on the host, made if it is not in the cache.
 
     The same spec gives the same image, byte for byte.
 
@@ -168,7 +198,7 @@ def dataset_image(spec: DatasetSpec, note: Note | None = None) -> Path:
     return target / IMAGE
 
 
-def _key(spec: DatasetSpec, note: Note) -> str:
+def _key(spec: HostMade, note: Note) -> str:
     digest = hashlib.sha256(f"{FORMAT} {SEED} {spec.model_dump_json()}".encode())
     if spec.kind in LOADERS:
         # The loader decides the content, too; the name of its directory holds its digest.
@@ -179,7 +209,7 @@ def _key(spec: DatasetSpec, note: Note) -> str:
 LOADERS = {"wiredtiger": "ycsb_wiredtiger", "leveldb": "get_scan_leveldb"}
 
 
-def _make(spec: DatasetSpec, target: Path, note: Note) -> None:
+def _make(spec: HostMade, target: Path, note: Note) -> None:
     require_space(target.parent, 2 * spec.bytes + (64 << 20), f"preparing the {spec.kind} data")
     note(f"Preparing the {spec.kind} data, once: {spec.bytes >> 20} MB")
     with staged(target) as staging:

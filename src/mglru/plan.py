@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mglru.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.errors import UsageError
-from mglru.experiment import PROGRAM, Experiment, Step
+from mglru.experiment import PROGRAM, Disk, Experiment, Step
 from mglru.uml import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
 DISK = "data"
 DATA = "/mnt/data"
+# Where a guest that makes data sees the host's directory for it.
+OUT = "/mnt/out"
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
     lines.append("lru_gen")
     for name, value in experiment.sysctl.items():
         lines.append(_line("write", "/proc/sys/" + name.replace(".", "/"), value))
-    lines += _disk_lines(experiment, inputs.image)
+    if inputs.image and experiment.dataset:
+        lines += disk_lines(inputs.image, experiment.dataset.size_mb, experiment.disk)
     lines += [_line("mkdir", CGROUP), _line("env", "MGLRU_CGROUP", CGROUP)]
     lines += [_line("write", f"{CGROUP}/{name}", text) for name, text in experiment.memcg.items()]
     lines.append("drop_caches")
@@ -62,16 +66,48 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
     return (*lines, *steps)
 
 
+def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tuple[str, ...]:
+    """Return the plan of the boot that makes an experiment's prepared data.
+
+    Args:
+        experiment: its dataset is a PreparedDataset.
+        inputs: the image is that of an empty file system.
+        into: the host's directory that gets the new image, the only one that the guest can write.
+
+    Raises:
+        UsageError: a step uses a placeholder that the experiment does not define.
+    """
+    spec = experiment.dataset
+    if not isinstance(spec, PreparedDataset) or not inputs.image:
+        return ()
+    values = {"data": DATA, **experiment.parameters}
+    return (
+        *([_line("userland", guest_path(inputs.userland))] if inputs.userland else []),
+        *(_line("symbol", name) for name in inputs.symbols),
+        "lru_gen",
+        *disk_lines(inputs.image, spec.size_mb, Disk(completion_us=0, mbps=0)),
+        _line("counters", "begin"),
+        "strict",
+        *(
+            _line("step", step.label, "-", *fill(step, values, experiment, inputs.program))
+            for step in spec.steps
+        ),
+        _line("counters", "end"),
+        _line("umount", DATA),
+        _line("mount", "hostfs", "none", OUT, str(into)),
+        _line("save", f"/dev/{DISK}", f"{OUT}/{IMAGE}"),
+        _line("umount", OUT),
+    )
+
+
 def _line(*fields: str) -> str:
     return "\t".join(fields)
 
 
-def _disk_lines(experiment: Experiment, image: Path | None) -> list[str]:
-    if image is None or experiment.dataset is None:
-        return []
-    disk = experiment.disk
+def disk_lines(image: Path, size_mb: int, disk: Disk) -> list[str]:
+    """Return the lines that make a disk with an image on it and mount it at DATA."""
     attributes = {
-        "size": experiment.dataset.size_mb,
+        "size": size_mb,
         "memory_backed": 1,
         "blocksize": 4096,
         # Complete each request by a timer, after exactly this long.
@@ -98,10 +134,30 @@ def _argv(step: Step, experiment: Experiment, inputs: Inputs) -> list[str]:
     values: dict[str, object] = {"data": DATA, "seed": inputs.seed, **experiment.parameters}
     if inputs.trace and experiment.trace:
         values |= {"trace": guest_path(inputs.trace), "warmup": experiment.trace.warmup}
+    return fill(step, values, experiment, inputs.program)
+
+
+def fill(
+    step: Step | PreparedStep,
+    values: Mapping[str, object],
+    experiment: Experiment,
+    program: Callable[[str], Path],
+) -> list[str]:
+    """Return a step's argv with its placeholders filled.
+
+    Args:
+        step: of the experiment, or of its dataset.
+        values: by placeholder.
+        experiment: for messages.
+        program: gives the path of a guest program by its name.
+
+    Raises:
+        UsageError: a placeholder that has no value.
+    """
     argv = []
     for word in step.argv:
         if match := PROGRAM.fullmatch(word):
-            argv.append(guest_path(inputs.program(match[1])))
+            argv.append(guest_path(program(match[1])))
             continue
         try:
             argv.append(word.format_map(values))

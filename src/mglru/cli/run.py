@@ -9,20 +9,22 @@ from pathlib import Path
 
 import click
 
-from mglru import packages, spread
+from mglru import packages, prepared, spread
+from mglru.build import Build
 from mglru.cli.common import build_all, source_option
 from mglru.cli.results import show
 from mglru.compare import Named
-from mglru.dataset import dataset_image
+from mglru.dataset import PreparedDataset, dataset_image
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId, parse_list
+from mglru.prepared import prepared_image
 from mglru.provenance import run_info
 from mglru.results import ResultFile, RunResult
 from mglru.run import failures, make_jobs, parallel_boots, run_jobs
 from mglru.ui import Ui
-from mglru.userland import get_userland
+from mglru.userland import Userland, get_userland
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = "6.12@classic,6.12,7.3,6.12+next"
@@ -47,6 +49,7 @@ class Session:
     ) -> None:
         self.ui = ui
         self.file = file
+        self._own = own
         packages.ensure(packages.ALL, ui)
         self.builds = build_all(kernels, own, ui)
 
@@ -63,9 +66,9 @@ class Session:
         # Here, not in the boots, so that their limits do not cover compilers.
         for name in ("init", *experiment.programs):
             guest_program(name, note=self.ui.note)
-        image = dataset_image(experiment.dataset, note=self.ui.note) if experiment.dataset else None
         wanted = experiment.userland
         userland = get_userland(wanted.packages, self.ui) if wanted else None
+        image = self._image(experiment, userland)
         info = run_info(
             *(experiment, self.builds, image),
             boots=boots,
@@ -83,6 +86,18 @@ class Session:
         )
         run_jobs(jobs, self.ui, self.file.add, parallel_boots(experiment))
         return self.file.runs[-1]
+
+    def _image(self, experiment: Experiment, userland: Userland | None) -> Path | None:
+        """Return what is on the disk when a run starts, making it if need be."""
+        spec = experiment.dataset
+        if spec is None:
+            return None
+        if isinstance(spec, PreparedDataset):
+            return prepared_image(experiment, userland, self._stock, self.ui)
+        return dataset_image(spec, note=self.ui.note)
+
+    def _stock(self) -> Build:
+        return build_all([prepared.KERNEL], self._own, self.ui)[prepared.KERNEL]
 
 
 def _baseline(result: RunResult) -> str:

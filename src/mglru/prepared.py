@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Data that real servers made: inside a guest, once, cached as a disk image.
+
+The guest runs the stock kernel in virtual time, with no memory limit and a disk that costs
+nothing. Its steps fill an empty file system, which is then copied out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from mglru import channel, process
+from mglru.boot_check import Expectation, problems, prove
+from mglru.build import Build
+from mglru.dataset import IMAGE, LIMIT_SECONDS, SEED, EmptyDataset, PreparedDataset, dataset_image
+from mglru.errors import LabError, UsageError
+from mglru.experiment import Experiment
+from mglru.guest_build import guest_program
+from mglru.kernel_id import KernelId
+from mglru.paths import cache_dir, locked, require_space, staged
+from mglru.plan import DATA, Inputs, fill, make_preparation
+from mglru.ui import Ui
+from mglru.uml import Boot, BootRequest, boot
+from mglru.userland import Userland
+
+# The kernel that makes data for all others.
+KERNEL = KernelId.parse("6.12")
+# Images are made anew when this module makes them differently.
+FORMAT = 1
+
+
+def prepared_image(
+    experiment: Experiment, userland: Userland | None, kernel: Callable[[], Build], ui: Ui
+) -> Path:
+    """Return the image of an experiment's prepared dataset, made if it is not in the cache.
+
+    Args:
+        experiment: its dataset is a PreparedDataset.
+        userland: whose programs make the data.
+        kernel: gives the build of KERNEL, called only if the data is made now.
+        ui: told of it.
+
+    Raises:
+        LabError: no space, or a step failed (the message has the end of its output).
+    """
+    spec = experiment.dataset
+    if not isinstance(spec, PreparedDataset) or userland is None:
+        raise UsageError(
+            f"experiment {experiment.name}: prepared data is made by the programs of a userland",
+            next_step=f"add [userland] packages to experiments/{experiment.name}.toml",
+        )
+    target = cache_dir("datasets") / f"{experiment.name}-{_key(experiment, spec, userland)}"
+    if not target.is_dir():
+        with locked(target):
+            if not target.is_dir():
+                _make(experiment, spec, userland, kernel(), target, ui)
+    return target / IMAGE
+
+
+def _key(experiment: Experiment, spec: PreparedDataset, userland: Userland) -> str:
+    """Identify the content: the steps with their parameters, the packages, the size."""
+    values = {"data": DATA, **experiment.parameters}
+    # The directory of a guest program is named by its content, and lies in any cache.
+    argvs = [
+        fill(step, values, experiment, lambda name: Path("/", guest_program(name).parent.name))
+        for step in spec.steps
+    ]
+    content = [FORMAT, SEED, spec.size_mb, spec.memory_mb, userland.digest, argvs]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+
+
+def _make(
+    experiment: Experiment,
+    spec: PreparedDataset,
+    userland: Userland,
+    kernel: Build,
+    target: Path,
+    ui: Ui,
+) -> None:
+    require_space(target.parent, spec.size_mb << 20, f"preparing the data of {experiment.name}")
+    empty = dataset_image(EmptyDataset(kind="empty", size_mb=spec.size_mb))
+    with (
+        ui.bar(f"preparing the data of {experiment.name} in a guest, once", None),
+        staged(target) as staging,
+        tempfile.TemporaryDirectory(prefix="prepare-", dir=cache_dir("tmp")) as scratch,
+    ):
+        inputs = Inputs(
+            program=guest_program,
+            image=empty,
+            trace=None,
+            seed=SEED,
+            symbols=(*kernel.recipe.proofs, *kernel.recipe.absent),
+            classic=False,
+            userland=userland.root,
+        )
+        request = BootRequest(
+            image=kernel.image,
+            init=guest_program("init"),
+            plan=make_preparation(experiment, inputs, staging),
+            memory=f"{spec.memory_mb}M",
+            seed=SEED,
+            virtual_time=True,
+            limit_seconds=LIMIT_SECONDS,
+        )
+        _check(experiment, kernel, boot(request, Path(scratch)))
+
+
+def _check(experiment: Experiment, kernel: Build, outcome: Boot) -> None:
+    """Make sure that every step did its work.
+
+    Raises:
+        LabError: one did not; the console's end is the end of its output.
+    """
+    report = channel.parse(outcome.channel.read_bytes())
+    expected = Expectation(KERNEL, kernel.recipe, ())
+    prove(report, expected)
+    if found := problems(outcome, report, expected, LIMIT_SECONDS):
+        raise LabError(
+            f"cannot prepare the data of {experiment.name}: {'; '.join(found)}",
+            log_tail=process.tail(outcome.console),
+            next_step=f"see the steps of [dataset] in experiments/{experiment.name}.toml; "
+            "if the disk or the memory was full, raise size_mb or memory_mb there",
+        )
