@@ -14,7 +14,10 @@
  *
  *	userland	DIR		from now on DIR is the root: its programs, its libraries
  *	symbol	NAME			report whether the kernel has this symbol
+ *	cgroup	1|2			mount the memory controller on /sys/fs/cgroup
  *	disk	NAME	ATTRIBUTE=VALUE...	make a null_blk disk /dev/NAME
+ *	delay	NAME	DEVICE	READ_MS	WRITE_MS	dm-delay: /dev/mapper/NAME over DEVICE
+ *	swap	DEVICE
  *	load	IMAGE	DEVICE		copy a disk image (holes are skipped)
  *	save	DEVICE	IMAGE		copy a disk to an image (zeros become holes)
  *	mount	TYPE	SOURCE	TARGET	[OPTIONS]
@@ -27,9 +30,11 @@
  *	drop_caches
  *	strict				from now on the plan ends with a step that fails
  *	step	LABEL	CGROUP	PROGRAM	ARGUMENT...	run and wait; CGROUP "-": stay
- *	spawn	CGROUP	PROGRAM	ARGUMENT...	run in the background until power-off
+ *	spawn	LABEL	CGROUP	PROGRAM	ARGUMENT...	run in the background
+ *	stop	LABEL	end a background program and what it started, and report it
  */
 #include "lab.h"
+#include "machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,9 +51,13 @@
 #include <unistd.h>
 
 #define MAX_FIELDS 64
+#define MAX_BACKGROUND 16
 #define COPY_BYTES (1 << 20)
 /* The smallest hole in a saved image. */
 #define SAVE_BYTES (1 << 16)
+/* How long a background program may take to end before it is killed. */
+#define STOP_LIMIT_NS (30 * NSEC_PER_SEC)
+#define STOP_POLL_NS (1000 * NSEC_PER_USEC)
 /* The host's files as they are, also those that a tmpfs of the guest covers. */
 #define HOST_ROOT "/run/host"
 
@@ -58,6 +67,12 @@ struct fields {
 };
 
 static int strict;
+static struct background {
+	char *label;
+	pid_t pid;
+	uint64_t begin;
+} background[MAX_BACKGROUND];
+static int nr_background;
 
 static void power_off(void)
 {
@@ -89,7 +104,6 @@ static void mount_basics(void)
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
 	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
 	lab_open();
-	mount_or_die("cgroup2", "cgroup2", "/sys/fs/cgroup", NULL);
 	mount_or_die("configfs", "configfs", "/sys/kernel/config", NULL);
 	mount_or_die("debugfs", "debugfs", "/sys/kernel/debug", NULL);
 	mount_or_die("tmpfs", "tmpfs", "/run", NULL);
@@ -101,7 +115,6 @@ static void mount_basics(void)
 	make_dir("/dev/shm");
 	mount_or_die("tmpfs", "tmpfs", "/dev/shm", NULL);
 	make_dir("/mnt/data");
-	lab_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 }
 
 /*
@@ -240,6 +253,8 @@ static pid_t start(const char *cgroup, char **argv)
 
 	if (child < 0)
 		lab_die("cannot fork");
+	/* In a group of its own, so that what it starts can be stopped with it. */
+	setpgid(child, child);
 	if (child)
 		return child;
 	if (strcmp(cgroup, "-")) {
@@ -250,6 +265,15 @@ static pid_t start(const char *cgroup, char **argv)
 	lab_die("cannot start %s", argv[0]);
 }
 
+static void report_step(const char *label, int status, uint64_t begin, int stopped)
+{
+	lab_event("\"event\":\"step\",\"label\":\"%s\",\"status\":%d,\"signal\":%d,"
+		  "\"seconds\":%.9f,\"stopped\":%s",
+		  label, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+		  WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+		  (lab_now_ns() - begin) / (double)NSEC_PER_SEC, stopped ? "true" : "false");
+}
+
 static void run_step(const char *label, const char *cgroup, char **argv)
 {
 	uint64_t begin = lab_now_ns();
@@ -258,13 +282,54 @@ static void run_step(const char *label, const char *cgroup, char **argv)
 
 	while (waitpid(child, &status, 0) < 0)
 		;
-	lab_event("\"event\":\"step\",\"label\":\"%s\",\"status\":%d,\"signal\":%d,\"seconds\":%.9f",
-		  label, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-		  WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-		  (lab_now_ns() - begin) / (double)NSEC_PER_SEC);
+	report_step(label, status, begin, 0);
 	errno = 0;
 	if (strict && status)
 		lab_die("step %s failed", label);
+}
+
+static void spawn(const char *label, const char *cgroup, char **argv)
+{
+	struct background *program = background + nr_background;
+
+	errno = 0;
+	if (nr_background == MAX_BACKGROUND)
+		lab_die("more than %d background programs", MAX_BACKGROUND);
+	program->begin = lab_now_ns();
+	program->pid = start(cgroup, argv);
+	program->label = strdup(label);
+	nr_background++;
+}
+
+/* End a whole process group; its first process may have ended long ago. */
+static void stop(const char *label)
+{
+	uint64_t deadline = lab_now_ns() + STOP_LIMIT_NS;
+	int status = 0, one, stopped, number = 0;
+	pid_t first, got;
+
+	while (number < nr_background && strcmp(background[number].label, label))
+		number++;
+	errno = 0;
+	if (number == nr_background)
+		lab_die("plan: no background program '%s'", label);
+	first = background[number].pid;
+	stopped = !waitpid(first, &status, WNOHANG);
+	kill(-first, SIGTERM);
+	/* Orphans of the group are init's children, so that it reaps all of it. */
+	while (!kill(-first, 0)) {
+		got = waitpid(-first, &one, WNOHANG);
+		if (got == first)
+			status = one;
+		if (got > 0)
+			continue;
+		if (lab_now_ns() > deadline)
+			kill(-first, SIGKILL);
+		lab_sleep_ns(STOP_POLL_NS);
+	}
+	report_step(label, status, background[number].begin, stopped);
+	free(background[number].label);
+	background[number] = background[--nr_background];
 }
 
 static void need(const struct fields *line, int count)
@@ -306,6 +371,15 @@ static int carry_out_files(const struct fields *line)
 	} else if (!strcmp(verb, "disk")) {
 		need(line, 2);
 		make_disk(line);
+	} else if (!strcmp(verb, "cgroup")) {
+		need(line, 2);
+		machine_cgroup(line->at[1]);
+	} else if (!strcmp(verb, "delay")) {
+		need(line, 5);
+		machine_delay(line->at[1], line->at[2], line->at[3], line->at[4]);
+	} else if (!strcmp(verb, "swap")) {
+		need(line, 2);
+		machine_swap(line->at[1]);
 	} else if (!strcmp(verb, "load")) {
 		need(line, 3);
 		load_image(line->at[1], line->at[2]);
@@ -343,8 +417,11 @@ static void carry_out(struct fields *line)
 		need(line, 4);
 		run_step(line->at[1], line->at[2], line->at + 3);
 	} else if (!strcmp(verb, "spawn")) {
-		need(line, 3);
-		start(line->at[1], line->at + 2);
+		need(line, 4);
+		spawn(line->at[1], line->at[2], line->at + 3);
+	} else if (!strcmp(verb, "stop")) {
+		need(line, 2);
+		stop(line->at[1]);
 	} else {
 		errno = 0;
 		lab_die("plan: unknown verb '%s'", verb);

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define VMSTAT "/proc/vmstat"
+
 static int channel = -1;
 
 /* One write() a line, so that lines of several threads do not mix. */
@@ -125,8 +127,37 @@ void lab_write(const char *path, const char *value)
 	close(fd);
 }
 
-/* "name value\n" lines (vmstat, memory.stat, memory.events) as a JSON object. */
-static void counters_object(char *out, size_t size, const char *path)
+/* cgroup v1 has names of its own for these figures of memory.stat. */
+static const char *const v2_names[][2] = {
+	{ "cache", "file" },		{ "rss", "anon" },
+	{ "mapped_file", "file_mapped" }, { "dirty", "file_dirty" },
+	{ "writeback", "file_writeback" },
+};
+
+static const char *v2_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof(v2_names) / sizeof(*v2_names); i++) {
+		if (!strcmp(name, v2_names[i][0]))
+			return v2_names[i][1];
+	}
+	return name;
+}
+
+static int is_wanted(const char *name, const char *wanted)
+{
+	const char *end, *at = wanted;
+	size_t length = strlen(name);
+
+	for (; at && *at; at = *end ? end + 1 : end) {
+		end = strchrnul(at, ',');
+		if ((size_t)(end - at) == length && !memcmp(at, name, length))
+			return 1;
+	}
+	return !wanted;
+}
+
+/* "name value\n" lines as a JSON object, of all names or of those in a list. */
+static void counters_object(char *out, size_t size, const char *path, const char *wanted)
 {
 	char text[32768], *line, *rest = text;
 	size_t used = 1;
@@ -135,32 +166,56 @@ static void counters_object(char *out, size_t size, const char *path)
 	if (lab_read(path, text, sizeof(text)) >= 0) {
 		while ((line = strsep(&rest, "\n")) && used + 128 < size) {
 			char *value = strchr(line, ' ');
+			const char *name;
 
 			if (!value)
 				continue;
 			*value++ = '\0';
-			used += snprintf(out + used, size - used, "%s\"%s\":%s",
-					 used > 1 ? "," : "", line, value);
+			name = v2_name(line);
+			if (is_wanted(name, wanted))
+				used += snprintf(out + used, size - used, "%s\"%s\":%s",
+						 used > 1 ? "," : "", name, value);
 		}
 	}
 	strcpy(out + used, "}");
 }
 
+/* The path of a file of the cgroup under test, in a buffer that the next call uses again. */
+static const char *cgroup_file(const char *name)
+{
+	const char *cgroup = getenv("MGLRU_CGROUP");
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", cgroup ? cgroup : "", name);
+	return path;
+}
+
 void lab_counters(const char *phase)
 {
 	static char vmstat[32768], stat[32768], events[4096];
-	const char *cgroup = getenv("MGLRU_CGROUP");
 	uint64_t now = lab_now_ns();
-	char path[512];
 
-	counters_object(vmstat, sizeof(vmstat), "/proc/vmstat");
-	snprintf(path, sizeof(path), "%s/memory.stat", cgroup ? cgroup : "");
-	counters_object(stat, sizeof(stat), path);
-	snprintf(path, sizeof(path), "%s/memory.events", cgroup ? cgroup : "");
-	counters_object(events, sizeof(events), path);
+	counters_object(vmstat, sizeof(vmstat), VMSTAT, NULL);
+	counters_object(stat, sizeof(stat), cgroup_file("memory.stat"), NULL);
+	counters_object(events, sizeof(events), cgroup_file("memory.events"), NULL);
+	/* cgroup v1 */
+	if (!strcmp(events, "{}"))
+		counters_object(events, sizeof(events), cgroup_file("memory.oom_control"),
+				"oom_kill");
 	lab_event("\"event\":\"counters\",\"phase\":\"%s\",\"clock_ns\":%llu,\"vmstat\":%s,"
 		  "\"memory.stat\":%s,\"memory.events\":%s",
 		  phase, (unsigned long long)now, vmstat, stat, events);
+}
+
+void lab_sample(const char *vmstat_names, const char *stat_names)
+{
+	static char vmstat[4096], stat[4096];
+	uint64_t now = lab_now_ns();
+
+	counters_object(vmstat, sizeof(vmstat), VMSTAT, vmstat_names);
+	counters_object(stat, sizeof(stat), cgroup_file("memory.stat"), stat_names);
+	lab_event("\"event\":\"sample\",\"clock_ns\":%llu,\"vmstat\":%s,\"memory.stat\":%s",
+		  (unsigned long long)now, vmstat, stat);
 }
 
 void lab_metric(const char *name, double value)

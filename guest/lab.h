@@ -28,10 +28,17 @@ void lab_die(const char *format, ...) __attribute__((format(printf, 1, 2), noret
 /*
  * Send all of /proc/vmstat and the cgroup's memory.stat and memory.events,
  * with the time: {"event":"counters","phase":PHASE,"clock_ns":N,
- * "vmstat":{...},"memory.stat":{...},"memory.events":{...}}.
+ * "vmstat":{...},"memory.stat":{...},"memory.events":{...}}. Names are those
+ * of cgroup v2, as far as v1 has the same figure.
  * The measured part of a run lies between the phases "begin" and "end".
  */
 void lab_counters(const char *phase);
+
+/*
+ * Send some of these figures: {"event":"sample","clock_ns":N,"vmstat":{...},
+ * "memory.stat":{...}}. Names are separated by commas; NULL is all of them.
+ */
+void lab_sample(const char *vmstat_names, const char *stat_names);
 
 /* Send one figure: {"event":"metric","name":NAME,"value":VALUE}. */
 void lab_metric(const char *name, double value);

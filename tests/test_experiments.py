@@ -87,3 +87,82 @@ def test_an_experiment_that_extends_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text('extends = "a"\n')
     with pytest.raises(UsageError, match="extends itself"):
         load_experiment("a", directory=tmp_path)
+
+
+MACHINE = """
+summary = "all that a machine can have"
+cgroup_version = 1
+[disk]
+write_delay_ms = 1000
+[dataset]
+kind = "empty"
+size_mb = 64
+[swap]
+zram_mb = 32
+[sample]
+interval_ms = 5
+memory_stat = ["file", "file_dirty"]
+vmstat = ["nr_dirty"]
+[memcg]
+"memory.limit_in_bytes" = "16M"
+[[steps]]
+label = "server"
+argv = ["/bin/sleep", "1000"]
+background = true
+[[steps]]
+label = "load"
+join = "none"
+argv = ["/bin/sleep", "900"]
+background = true
+[[steps]]
+label = "client"
+argv = ["/bin/true"]
+"""
+
+
+def machine(tmp_path: Path, change: tuple[str, str] = ("", "")) -> tuple[str, ...]:
+    (tmp_path / "m.toml").write_text(MACHINE.replace(*change))
+    return make_plan(load_experiment("m", directory=tmp_path), INPUTS)
+
+
+def test_a_plan_sets_up_the_machine_before_the_cgroup(tmp_path: Path) -> None:
+    plan = [line.replace("\t", " ") for line in machine(tmp_path)]
+    wanted = [
+        "cgroup 1",
+        "delay slow /dev/data 0 1000",
+        "mount ext4 /dev/mapper/slow /mnt/data",
+        "write /sys/block/zram0/disksize 32M",
+        "swap /dev/zram0",
+        "mkdir /sys/fs/cgroup/work",
+        "write /sys/fs/cgroup/work/memory.limit_in_bytes 16M",
+        "counters begin",
+        "spawn sampler - /run/host/cache/sampler 5.0 nr_dirty file,file_dirty",
+        "spawn server /sys/fs/cgroup/work /bin/sleep 1000",
+        "spawn load - /bin/sleep 900",
+        "step client /sys/fs/cgroup/work /bin/true",
+        "stop load",
+        "stop server",
+        "stop sampler",
+        "counters end",
+    ]
+    assert [line for line in plan if line in wanted] == wanted
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("write_delay_ms = 1000", "write_delay_ms = 20"), "at least 50"),
+        (("interval_ms = 5", "interval_ms = 0"), "sample.interval_ms"),
+        (("zram_mb = 32", "zram_mb = 0"), "swap.zram_mb"),
+        (("cgroup_version = 1", "cgroup_version = 3"), "cgroup_version"),
+        (('label = "client"', 'label = "client"\nbackground = true'), "in the background"),
+        (("background = true", 'background = true\nmetric = "x"'), "no metric"),
+        (('label = "client"', 'label = "server"'), "a label of its own"),
+        (('label = "client"', 'label = "sampler"'), "a label of its own"),
+    ],
+)
+def test_a_machine_that_cannot_be_is_refused(
+    tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        machine(tmp_path, change)

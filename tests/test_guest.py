@@ -6,6 +6,7 @@ The kernels are those that `./mglru test` builds; a missing build is a failure, 
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -32,7 +33,7 @@ CGROUP = "/sys/fs/cgroup/work"
 # The page cache of a disk lasts as long as somebody has it open.
 DISK = (
     "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
-    "spawn\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
+    "spawn\thold\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
 )
 
 
@@ -64,6 +65,7 @@ def request(build: Build, *plan: str, limit: float = 60, virtual: bool = True) -
 
 def memcg(limit: str) -> tuple[str, ...]:
     return (
+        "cgroup\t2",
         f"mkdir\t{CGROUP}",
         f"env\tMGLRU_CGROUP\t{CGROUP}",
         f"write\t{CGROUP}/memory.max\t{limit}",
@@ -242,3 +244,141 @@ def test_a_host_that_forbids_ptrace_is_told_apart(build: Build, tmp_path: Path) 
         timeout=60,
     )
     assert "does not let a program trace its own children" in outcome.stderr
+
+
+def test_background_programs_are_stopped_with_what_they_started(
+    build: Build, tmp_path: Path
+) -> None:
+    plan = [
+        *memcg("64M"),
+        # One that has a child, one that does not listen, one that ends early, one that fails.
+        f"spawn\tparent\t{CGROUP}\t/bin/sh\t-c\tsleep 1000 & sleep 1000",
+        "spawn\tdeaf\t-\t/bin/sh\t-c\ttrap '' TERM; while :; do sleep 1000; done",
+        "spawn\tearly\t-\t/bin/true",
+        "spawn\tfailing\t-\t/bin/sh\t-c\texit 3",
+        "spawn\tkilled\t-\t/bin/sh\t-c\tkill -9 $$",
+        "counters\tbegin",
+        "step\tmain\t-\t/bin/sleep\t2",
+        *(f"stop\t{label}" for label in ("killed", "failing", "early", "deaf", "parent")),
+        "counters\tend",
+        step("left", f"test $(wc -l < {CGROUP}/cgroup.procs) = 2"),  # the shell and wc
+    ]
+    outcome = boot(request(build, *plan), tmp_path)
+    report = read_report(outcome)
+    steps = {step.label: step for step in report.steps}
+    assert 2 <= steps["main"].seconds <= 2.02
+    assert (steps["parent"].stopped, steps["parent"].signal) == (True, 15)
+    assert (steps["deaf"].stopped, steps["deaf"].signal) == (True, 9)
+    assert steps["deaf"].seconds >= 30
+    assert (steps["early"].stopped, steps["early"].failed) == (False, False)
+    assert not steps["left"].failed
+    found = problems(outcome, report, Expectation(build.recipe.kernel, build.recipe, ()), 60)
+    assert found == ["step killed was killed by signal 9", "step failing returned 3"]
+
+
+def test_swap_in_zram_is_charged_to_nobody_but_its_owner(build: Build, tmp_path: Path) -> None:
+    # A file of 48 MiB in a tmpfs, in a cgroup that holds 16 MiB. Pages of zeros never reach swap.
+    write = FILL.replace("/dev/zero", "/dev/urandom").replace("count=64", "count=48")
+    plan = [
+        "write\t/sys/block/zram0/disksize\t64M",
+        "swap\t/dev/zram0",
+        *memcg("16M"),
+        "counters\tbegin",
+        write,
+        step("count", f"test $(cat {CGROUP}/memory.swap.current) -ge {32 << 20}"),
+        step("kernel", f"test $(sed -n 's/^kernel //p' {CGROUP}/memory.stat) -lt {2 << 20}"),
+        "counters\tend",
+        step("remove", "rm /mnt/full"),
+        f"write\t{CGROUP}/memory.swap.max\t0",
+        write.replace("fill", "again"),
+    ]
+    outcome = boot(request(build, *plan), tmp_path)
+    report = read_report(outcome)
+    metrics = channel.metrics_of(report)
+    assert 32 << 8 <= metrics["pswpout"] <= 48 << 8
+    assert metrics["oom_kill"] == 0
+    assert [step.label for step in report.steps if step.failed] == ["again"]
+
+
+def test_cgroup_v1_has_the_same_figures_by_the_same_names(build: Build, tmp_path: Path) -> None:
+    plan = [
+        *DISK,
+        "cgroup\t1",
+        *(line.replace("memory.max", "memory.limit_in_bytes") for line in memcg("16M")[1:]),
+        "counters\tbegin",
+        step("read", READ),
+        FILL,
+        "counters\tend",
+    ]
+    outcome = boot(request(build, *plan), tmp_path)
+    metrics = channel.metrics_of(read_report(outcome))
+    assert 0 < metrics["file"] <= 16 << 20
+    assert {"anon", "file_dirty", "file_writeback", "file_mapped"} <= metrics.keys()
+    assert metrics["workingset_refault_file"] >= 0
+    assert metrics["oom_kill"] >= 1
+
+
+def test_a_delayed_disk_is_late_with_writes_only(build: Build, tmp_path: Path) -> None:
+    dd = "dd bs=1M count=4"
+    plan = [
+        *DISK,
+        "delay\tslow\t/dev/data\t0\t1000",
+        *memcg("64M"),
+        step("read", f"{dd} if=/dev/mapper/slow of=/dev/null iflag=direct"),
+        step("write", f"{dd} if=/dev/zero of=/dev/mapper/slow oflag=direct"),
+    ]
+    report = read_report(boot(request(build, *plan), tmp_path))
+    read, write = report.steps
+    assert not read.failed
+    assert not write.failed
+    assert read.seconds <= 0.1
+    # Four writes, one after another; the timer of each comes with the next tick.
+    assert 4 <= write.seconds <= 4.2
+
+
+def test_samples_come_at_their_interval_and_change_nothing(build: Build, tmp_path: Path) -> None:
+    sampler = guest_path(guest_program("sampler"))
+    reports = []
+    for name, with_sampler in (("one", True), ("two", False)):
+        plan = [
+            *DISK,
+            *memcg("16M"),
+            *([f"spawn\tsampler\t-\t{sampler}\t10\tnr_dirty\tfile,file_dirty"] * with_sampler),
+            "counters\tbegin",
+            step("read", READ),
+            step("write", "dd if=/dev/zero of=/dev/data bs=1M count=1 conv=notrunc"),
+            step("pause", "sleep 1"),
+            "counters\tend",
+            *(["stop\tsampler"] * with_sampler),
+        ]
+        (tmp_path / name).mkdir()
+        reports.append(read_report(boot(request(build, *plan), tmp_path / name)))
+    watched = reports[0]
+    assert watched.problems == ()
+    gaps = [b.clock_ns - a.clock_ns for a, b in itertools.pairwise(watched.samples)]
+    assert len(gaps) >= 100
+    assert all(9_900_000 <= gap <= 10_500_000 for gap in gaps)
+    assert {frozenset(sample.memory_stat) for sample in watched.samples} == {
+        frozenset({"file", "file_dirty"})
+    }
+    first, second = map(channel.metrics_of, reports)
+    assert 1.04 <= first["file_dirty_peak_mb"] <= 1.1
+    assert 1 / 17 <= first["dirty_share_peak"] <= 1 / 14
+    for name in ("workingset_refault_file", "pgpgin", "pgscan", "pgsteal"):
+        assert first[name] == second[name]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("stop\tnobody", "no background program 'nobody'"),
+        ("swap\t/dev/nosuch", "mkswap /dev/nosuch failed"),
+        ("delay\tslow\t/dev/nosuch\t0\t1000", "cannot read the size of /dev/nosuch"),
+        ("cgroup\t3", "cannot mount cgroup v3"),
+    ],
+)
+def test_a_machine_that_cannot_be_had_says_why(
+    build: Build, tmp_path: Path, line: str, message: str
+) -> None:
+    report = read_report(boot(request(build, line), tmp_path))
+    assert any(message in error for error in report.errors)

@@ -67,3 +67,25 @@ def test_memcgs_under_stress_leave_the_kernel_silent(quiet: Ui) -> None:
     for record in run(load_experiment("memcg-stress", settings), quiet):
         assert record.metrics["groups_created"] > 0
         assert record.metrics["reclaims"] > 0
+
+
+def test_a_kill_that_is_expected_is_a_figure_and_no_failure(quiet: Ui) -> None:
+    table = {
+        "name": "kill",
+        "summary": "more than the limit, in a tmpfs",
+        "guest": {"memory_mb": 512},
+        "memcg": {"memory.max": "16M"},
+        "expects": ["memcg_oom"],
+        "steps": [
+            {"label": "small", "metric": "small_time", "argv": ["/bin/sleep", "1"]},
+            {
+                "label": "large",
+                "metric": "large_time",
+                "argv": ["/bin/dd", "if=/dev/zero", "of=/mnt/full", "bs=1M", "count=64"],
+            },
+        ],
+    }
+    for record in run(Experiment.model_validate(table), quiet):
+        assert record.metrics["oom_kill"] == 1
+        assert record.metrics["small_time"] >= 1
+        assert "large_time" not in record.metrics

@@ -177,6 +177,7 @@ def test_a_guest_runs_the_programs_of_its_userland(tmp_path: Path, quiet: Ui) ->
     }
     plan = [
         f"userland\t{guest_path(tree.root)}",
+        "cgroup\t2",
         "mkdir\t/sys/fs/cgroup/work",
         *(shell % item for item in checks.items()),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from signal import SIGKILL
 
 from mglru import console
 from mglru.channel import GuestReport, ProblemKind
@@ -74,14 +75,20 @@ def problems(boot: Boot, report: GuestReport, expected: Expectation, limit: floa
     found = []
     if boot.timed_out:
         found.append(f"the guest was killed after its limit of {limit:.0f} s of real time")
-    log = boot.console.read_bytes()
-    findings = console.unexpected(console.scan(log), expected.findings)
+    seen = console.scan(boot.console.read_bytes())
+    findings = console.unexpected(seen, expected.findings)
     found += [f"console: {finding}" for finding in findings]
     found += [str(problem) for problem in report.problems if problem.kind not in _HARMLESS]
     found += [
         f"step {step.label} "
         + (f"was killed by signal {step.signal}" if step.signal else f"returned {step.status}")
         for step in report.steps
-        if step.failed
+        if step.failed and not (step.signal == SIGKILL and _kill_is_expected(seen, expected))
     ]
     return found
+
+
+def _kill_is_expected(seen: list[console.Finding], expected: Expectation) -> bool:
+    """Whether an out-of-memory kill is a result of the experiment, and there was one."""
+    kind = console.Kind.MEMCG_OOM
+    return kind in expected.findings and any(finding.kind == kind for finding in seen)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from mglru.counters import fallen, kernel_figures
+from mglru.counters import fallen, kernel_figures, sample_figures
 from mglru.events import (
     BEGIN,
     END,
@@ -29,6 +29,7 @@ from mglru.events import (
     LatencyCounts,
     LruGen,
     Metric,
+    Sample,
     Step,
     SymbolProof,
 )
@@ -90,9 +91,10 @@ class GuestReport:
         lru_gen: /sys/kernel/mm/lru_gen/enabled, None if never told.
         symbols: kernel symbols asked for, and whether they were there.
         counters: the snapshots, in order.
+        samples: some counters at intervals, in order.
         metrics: the drivers' own figures.
         latencies: one histogram a name.
-        steps: the programs that ran to their end.
+        steps: the programs that ran, to their end or until they were stopped.
         errors: what guest programs said before they gave up.
         done: whether the guest came to its end.
         problems: all that was wrong or missing.
@@ -102,6 +104,7 @@ class GuestReport:
     lru_gen: str | None
     symbols: dict[str, bool]
     counters: tuple[Counters, ...]
+    samples: tuple[Sample, ...]
     metrics: dict[str, float]
     latencies: tuple[Latency, ...]
     steps: tuple[Step, ...]
@@ -129,6 +132,7 @@ def parse(raw: bytes | str) -> GuestReport:
         lru_gen=switches[-1].enabled if switches else None,
         symbols={symbol.name: symbol.present for symbol in of(SymbolProof)},
         counters=tuple(of(Counters)),
+        samples=tuple(of(Sample)),
         metrics={metric.name: metric.value for metric in of(Metric)},
         latencies=_merge(of(LatencyCounts), problems.append),
         steps=tuple(of(Step)),
@@ -220,7 +224,8 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
       the same name, except pgpgin and pgpgout (kB), which are always the system's.
     - `elapsed_seconds` from `begin` to `end`, on the guest's clock.
     - `<name>_<mean|p50|p90|p95|p99|p999|max>_<unit>` of each latency histogram.
-    - `<label>_seconds` of each step.
+    - `file_dirty_mean_mb` and the like of the samples between the two, see `sample_figures`.
+    - `<label>_seconds` of each step that was not stopped.
     - The drivers' own figures, which win over all others.
 
     Without both snapshots there are no figures of the kernel and no `elapsed_seconds`.
@@ -230,8 +235,10 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
     if begin is not None and end is not None:
         metrics |= kernel_figures(begin, end)
         metrics["elapsed_seconds"] = (end.clock_ns - begin.clock_ns) / 1e9
+        during = [s for s in report.samples if begin.clock_ns <= s.clock_ns <= end.clock_ns]
+        metrics |= sample_figures(during)
     for latency in report.latencies:
         for figure, value in latency.histogram.summary().items():
             metrics[f"{latency.name}_{figure}_{latency.unit}"] = value
-    metrics |= {f"{step.label}_seconds": step.seconds for step in report.steps}
+    metrics |= {f"{s.label}_seconds": s.seconds for s in report.steps if not s.stopped}
     return metrics | report.metrics

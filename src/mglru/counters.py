@@ -10,9 +10,10 @@ events only. cgroup v1 repeats each name of memory.stat with total_ before it, f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 
-from mglru.events import Counters
+from mglru.events import Counters, Sample
 
 VMSTAT_NR_EVENTS = frozenset(
     {
@@ -83,3 +84,26 @@ def fallen(begin: Counters, end: Counters) -> list[str]:
             if rule(name) and after[name] < before[name]
         }
     )
+
+
+def sample_figures(samples: Sequence[Sample]) -> dict[str, float]:
+    """Return mean and peak over time of the cgroup's dirty page cache.
+
+    - `file_dirty_mean_mb`, `file_dirty_peak_mb`: dirty pages, in MB.
+    - `dirty_share_mean`, `dirty_share_peak`: their share of the pages of files (tmpfs apart).
+
+    Samples without these figures are left out; from none comes nothing.
+    """
+    stats = [s.memory_stat for s in samples if {"file", "file_dirty"} <= s.memory_stat.keys()]
+    if not stats:
+        return {}
+    dirty = [stat["file_dirty"] / 1e6 for stat in stats]
+    shares = [stat["file_dirty"] / max(stat["file"] - stat.get("shmem", 0), 1) for stat in stats]
+    # The counters are summed up at different moments: more dirty than there is, for example.
+    shares = [min(share, 1.0) for share in shares]
+    return {
+        "file_dirty_mean_mb": fmean(dirty),
+        "file_dirty_peak_mb": max(dirty),
+        "dirty_share_mean": fmean(shares),
+        "dirty_share_peak": max(shares),
+    }

@@ -41,6 +41,21 @@ class Counters(EventBase):
     memory_events: dict[str, _Signed] = Field(alias="memory.events", default_factory=dict)
 
 
+class Sample(EventBase):
+    """Some of the kernel's counters at one moment; the sampler sends one at each interval.
+
+    Attributes:
+        clock_ns: the guest's monotonic clock in nanoseconds.
+        vmstat: of /proc/vmstat, those asked for.
+        memory_stat: of memory.stat of the cgroup under test, those asked for.
+    """
+
+    event: Literal["sample"]
+    clock_ns: _Unsigned
+    vmstat: dict[str, _Signed]
+    memory_stat: dict[str, _Signed] = Field(alias="memory.stat", default_factory=dict)
+
+
 class Metric(EventBase):
     """One figure of a driver."""
 
@@ -89,6 +104,8 @@ class Step(EventBase):
         status: its exit status.
         signal: the signal that killed it, else 0.
         seconds: how long it took, on the guest's clock.
+        stopped: it ran in the background until init stopped it; however it then ended is no
+            failure.
     """
 
     event: Literal["step"]
@@ -96,11 +113,12 @@ class Step(EventBase):
     status: int
     signal: int
     seconds: float
+    stopped: bool = False
 
     @property
     def failed(self) -> bool:
-        """Whether it was killed or returned an error."""
-        return bool(self.status or self.signal)
+        """Whether it was killed or returned an error, by itself."""
+        return bool(self.status or self.signal) and not self.stopped
 
 
 class GuestError(EventBase):
@@ -118,6 +136,7 @@ class Done(EventBase):
 
 Event = (
     Counters
+    | Sample
     | Metric
     | LatencyCounts
     | KernelProof

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -31,8 +31,11 @@ DISK_PRESETS = {
     "hdd": {"completion_us": 8000, "mbps": 160},
 }
 
+# For less than this the driver polls the clock instead of waiting for a timer.
+SHORTEST_DELAY_MS = 50
 
 PROGRAM = re.compile(r"\{program:(\w+)\}")
+SAMPLER = "sampler"
 
 
 class _Model(BaseModel):
@@ -45,12 +48,27 @@ class Guest(_Model):
     memory_mb: int = Field(default=2048, ge=64, le=65536)
 
 
+def _check_delay(milliseconds: int) -> int:
+    if 0 < milliseconds < SHORTEST_DELAY_MS:
+        raise ValueError(
+            f"dm-delay would poll, which stops virtual time: 0, or at least {SHORTEST_DELAY_MS}"
+        )
+    return milliseconds
+
+
 class Disk(_Model):
-    """The guest's disk: a latency for each request (us) and a bandwidth (MB/s, 0: unlimited)."""
+    """The guest's disk: a latency for each request (us) and a bandwidth (MB/s, 0: unlimited).
+
+    Attributes:
+        write_delay_ms: each write comes this much later to the disk (0: at once), by dm-delay.
+    """
 
     preset: Literal["nvme", "hdd"] = "nvme"
     completion_us: int = Field(ge=0)
     mbps: int = Field(ge=0)
+    write_delay_ms: Annotated[int, AfterValidator(_check_delay)] = Field(
+        default=0, ge=0, le=3_600_000
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -64,8 +82,35 @@ class Packages(_Model):
     packages: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]+$")], ...]
 
 
+class Swap(_Model):
+    """Swap space in the guest's memory, compressed: zram's disk size."""
+
+    zram_mb: int = Field(gt=0, le=1 << 20)
+
+
+class Sample(_Model):
+    """Which counters are read at an interval of the guest's clock.
+
+    Attributes:
+        interval_ms: between two samples.
+        memory_stat: of the cgroup's memory.stat, by the names of cgroup v2.
+        vmstat: of /proc/vmstat.
+    """
+
+    interval_ms: float = Field(ge=0.1)
+    memory_stat: tuple[str, ...] = (
+        *("anon", "file", "shmem", "file_mapped", "file_dirty", "file_writeback"),
+        *("inactive_anon", "active_anon", "inactive_file", "active_file"),
+        *("workingset_refault_anon", "workingset_refault_file"),
+    )
+    vmstat: tuple[str, ...] = (
+        *("nr_dirty", "nr_writeback", "nr_dirty_threshold", "nr_dirty_background_threshold"),
+        *("pgpgin", "pgpgout", "pswpin", "pswpout", "pgscan_direct", "pgscan_kswapd"),
+    )
+
+
 class Step(_Model):
-    """One program that the guest runs to its end.
+    """One program that the guest runs: to its end, or beside the steps after it.
 
     Attributes:
         label: names the step in results.
@@ -74,6 +119,7 @@ class Step(_Model):
             `program` itself after it has read its input, or `none`.
         metric: the step's elapsed seconds become this metric.
         fresh_cache: drop the page cache before the step.
+        background: go on at once; it is stopped after the last step that is not.
     """
 
     label: str = Field(pattern=r"^[a-z0-9_]+$")
@@ -81,6 +127,13 @@ class Step(_Model):
     join: Literal["program", "init", "none"] = "init"
     metric: str | None = None
     fresh_cache: bool = False
+    background: bool = False
+
+    @model_validator(mode="after")
+    def _stopped_is_not_timed(self) -> Self:
+        if self.background and self.metric:
+            raise ValueError(f"step {self.label} is stopped, so its seconds are no metric")
+        return self
 
 
 class PublishedFigures(_Model):
@@ -115,10 +168,13 @@ class Experiment(_Model):
     limit_seconds: float = Field(default=300, gt=0)
     kernels: Annotated[tuple[str, ...], AfterValidator(_check_kernels)] = ("6.12", "6.12+next")
     guest: Guest = Guest()
+    cgroup_version: Literal[1, 2] = 2
     disk: Disk = Disk.model_validate({})
     dataset: DatasetSpec | None = None
     userland: Packages | None = None
     trace: TraceSpec | None = None
+    swap: Swap | None = None
+    sample: Sample | None = None
     memcg: dict[str, str] = {}
     sysctl: dict[str, str] = {}
     parameters: dict[str, str | int | float] = {}
@@ -128,6 +184,15 @@ class Experiment(_Model):
     published: Table = {}
     profile: Table = {}
 
+    @model_validator(mode="after")
+    def _check_steps(self) -> Self:
+        if all(step.background for step in self.steps):
+            raise ValueError("all steps are in the background, so the run would end at once")
+        labels = [step.label for step in self.steps]
+        if SAMPLER in labels or len(set(labels)) < len(labels):
+            raise ValueError(f"each step needs a label of its own, not '{SAMPLER}'")
+        return self
+
     @property
     def driver_counts(self) -> bool:
         """Whether a program of the steps sends the counters itself (after its warm-up)."""
@@ -135,9 +200,10 @@ class Experiment(_Model):
 
     @property
     def programs(self) -> list[str]:
-        """The guest programs that the steps start."""
+        """The guest programs that a run starts."""
         words = [word for step in self.steps for word in step.argv]
-        return [match[1] for word in words if (match := PROGRAM.fullmatch(word))]
+        found = [match[1] for word in words if (match := PROGRAM.fullmatch(word))]
+        return [*found, SAMPLER] if self.sample else found
 
     @property
     def sha256(self) -> str:

@@ -50,7 +50,8 @@ class Library:
 def programs() -> dict[str, Program]:
     """Return all guest programs by name."""
     return {
-        "init": Program(("init.c",)),
+        "init": Program(("init.c", "machine.c")),
+        "sampler": Program(("sampler.c",)),
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
         "ycsb_wiredtiger": Program(

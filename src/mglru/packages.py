@@ -24,7 +24,7 @@ KERNEL_BUILD = {
     "xz-utils": "unpacks kernel sources",
     "patch": "applies the series",
     "git": "kernel trees, the series as commits",
-    "util-linux": "setarch and taskset, for boots that repeat",
+    "util-linux": "setarch and taskset, for boots that repeat; mkswap",
 }
 GUEST_BUILD = {
     "g++": "links LevelDB",

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from mglru.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.errors import UsageError
-from mglru.experiment import PROGRAM, Disk, Experiment, Step
+from mglru.experiment import PROGRAM, SAMPLER, Disk, Experiment, Step
 from mglru.uml import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
 DISK = "data"
+SLOW_DISK = "slow"
 DATA = "/mnt/data"
 # Where a guest that makes data sees the host's directory for it.
 OUT = "/mnt/out"
@@ -55,12 +56,15 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
     lines.append("lru_gen")
     for name, value in experiment.sysctl.items():
         lines.append(_line("write", "/proc/sys/" + name.replace(".", "/"), value))
+    lines.append(_line("cgroup", str(experiment.cgroup_version)))
     if inputs.image and experiment.dataset:
         lines += disk_lines(inputs.image, experiment.dataset.size_mb, experiment.disk)
+    lines += _swap_lines(experiment)
     lines += [_line("mkdir", CGROUP), _line("env", "MGLRU_CGROUP", CGROUP)]
     lines += [_line("write", f"{CGROUP}/{name}", text) for name, text in experiment.memcg.items()]
     lines.append("drop_caches")
-    steps = list(_step_lines(experiment, inputs))
+    steps = [*_sampler_lines(experiment, inputs), *_step_lines(experiment, inputs)]
+    steps += [_line("stop", label) for label in _background(experiment)]
     if not experiment.driver_counts:
         steps = [_line("counters", "begin"), *steps, _line("counters", "end")]
     return (*lines, *steps)
@@ -115,11 +119,39 @@ def disk_lines(image: Path, size_mb: int, disk: Disk) -> list[str]:
         "completion_nsec": disk.completion_us * 1000,
         "mbps": disk.mbps,
     }
-    return [
+    device = f"/dev/{DISK}"
+    lines = [
         _line("disk", DISK, *(f"{name}={value}" for name, value in attributes.items())),
-        _line("load", guest_path(image), f"/dev/{DISK}"),
-        _line("mount", "ext4", f"/dev/{DISK}", DATA),
+        _line("load", guest_path(image), device),
     ]
+    if disk.write_delay_ms:
+        lines.append(_line("delay", SLOW_DISK, device, "0", str(disk.write_delay_ms)))
+        device = f"/dev/mapper/{SLOW_DISK}"
+    return [*lines, _line("mount", "ext4", device, DATA)]
+
+
+def _swap_lines(experiment: Experiment) -> list[str]:
+    if experiment.swap is None:
+        return []
+    return [
+        _line("write", "/sys/block/zram0/disksize", f"{experiment.swap.zram_mb}M"),
+        _line("swap", "/dev/zram0"),
+    ]
+
+
+def _sampler_lines(experiment: Experiment, inputs: Inputs) -> list[str]:
+    sample = experiment.sample
+    if sample is None:
+        return []
+    names = (",".join(sample.vmstat), ",".join(sample.memory_stat))
+    program = guest_path(inputs.program(SAMPLER))
+    return [_line("spawn", SAMPLER, "-", program, str(sample.interval_ms), *names)]
+
+
+def _background(experiment: Experiment) -> list[str]:
+    """Return what is to be stopped, the last started first."""
+    labels = [step.label for step in experiment.steps if step.background]
+    return [*reversed(labels), *([SAMPLER] if experiment.sample else [])]
 
 
 def _step_lines(experiment: Experiment, inputs: Inputs) -> Iterable[str]:
@@ -127,7 +159,8 @@ def _step_lines(experiment: Experiment, inputs: Inputs) -> Iterable[str]:
         if step.fresh_cache:
             yield "drop_caches"
         cgroup = CGROUP if step.join == "init" else "-"
-        yield _line("step", step.label, cgroup, *_argv(step, experiment, inputs))
+        verb = "spawn" if step.background else "step"
+        yield _line(verb, step.label, cgroup, *_argv(step, experiment, inputs))
 
 
 def _argv(step: Step, experiment: Experiment, inputs: Inputs) -> list[str]:
