@@ -3,8 +3,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 
-from mglru.cpus import one_cpu
+import pytest
+
+from mglru import cpus
+from mglru.cpus import one_cpu, parse_idle
 
 
 def test_guests_at_once_have_different_cpus_as_long_as_there_are_any() -> None:
@@ -15,3 +19,23 @@ def test_guests_at_once_have_different_cpus_as_long_as_there_are_any() -> None:
         assert stack.enter_context(one_cpu()) in allowed
     with one_cpu() as first:
         assert first in allowed
+
+
+def test_a_cpu_that_others_keep_busy_is_left_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    quiet = allowed[-1]
+    idle = dict.fromkeys(allowed, 1) | {quiet: 20}
+    monkeypatch.setattr(cpus, "_idle_ticks", lambda _seconds: idle)
+    with one_cpu() as first:
+        assert first == quiet
+
+
+def test_idle_time_of_each_cpu_as_the_kernel_writes_it() -> None:
+    stat = "cpu  10 0 30 400 5 0 0 0 0 0\ncpu0 4 0 10 150 5\ncpu11 6 0 20 250 0\nintr 5 0\nctxt 7\n"
+    assert parse_idle(stat) == {0: 150, 11: 250}
+
+
+def test_without_proc_any_cpu_will_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cpus, "STAT", tmp_path / "none")
+    with one_cpu() as first:
+        assert first in os.sched_getaffinity(0)
