@@ -10,7 +10,7 @@
  * below /run/host, which is the prefix that plans use.
  *
  * A plan is text; fields are separated by tabs, so that arguments may hold
- * spaces. The first thing that fails ends the plan and is reported.
+ * spaces, and a vertical tab is a newline of an argument. The first thing that fails ends the plan and is reported.
  *
  *	userland	DIR		from now on DIR is the root: its programs, its libraries
  *	symbol	NAME			report whether the kernel has this symbol
@@ -432,6 +432,8 @@ static void split(char *text, struct fields *line)
 {
 	line->count = 0;
 	text[strcspn(text, "\n")] = '\0';
+	for (char *at = text; (at = strchr(at, '\v'));)
+		*at = '\n';
 	while (text && line->count < MAX_FIELDS)
 		line->at[line->count++] = strsep(&text, "\t");
 	line->at[line->count] = NULL;

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.errors import UsageError
-from mglru.experiment import load_experiment, names
+from mglru.experiment import Step, load_experiment, names
 from mglru.guest_build import programs
 from mglru.plan import Inputs, make_plan
 
@@ -80,6 +80,15 @@ def test_a_setting_that_does_not_fit_is_refused(setting: str) -> None:
     with pytest.raises(UsageError) as caught:
         load_experiment("ycsb-b", [setting])
     assert caught.value.next_step
+
+
+def test_an_argument_of_several_lines_is_one_argument() -> None:
+    step = Step(label="x", argv=("/bin/sh", "-c", "one\ntwo"), join="none")
+    plan = make_plan(load_experiment("read-twice").model_copy(update={"steps": (step,)}), INPUTS)
+    assert "step\tx\t-\t/bin/sh\t-c\tone\vtwo" in plan
+    broken = step.model_copy(update={"argv": ("/bin/sh", "-c", "one\ttwo")})
+    with pytest.raises(UsageError, match="a tab in the argv of 'x'"):
+        make_plan(load_experiment("read-twice").model_copy(update={"steps": (broken,)}), INPUTS)
 
 
 def test_an_experiment_that_extends_itself_is_refused(tmp_path: Path) -> None:

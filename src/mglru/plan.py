@@ -105,7 +105,17 @@ def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tupl
 
 
 def _line(*fields: str) -> str:
-    return "\t".join(fields)
+    """Join fields as guest/init.c separates them.
+
+    Raises:
+        UsageError: a field has a tab in it.
+    """
+    if any("\t" in field for field in fields):
+        raise UsageError(
+            f"a tab in the argv of '{fields[1]}' would end the argument",
+            next_step="write it with spaces",
+        )
+    return "\t".join(field.replace("\n", "\v") for field in fields)
 
 
 def disk_lines(image: Path, size_mb: int, disk: Disk) -> list[str]:

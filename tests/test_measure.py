@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""guest/measure.c: figures read off what a real program prints."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from mglru import channel
+from mglru.guest_build import guest_program
+from mglru.uml import boot, guest_path
+from test_guest import kernel_build, memcg, request
+
+pytestmark = pytest.mark.guest
+
+
+def measure(tmp_path: Path, *arguments: str) -> channel.GuestReport:
+    """Run it in a guest."""
+    program = guest_path(guest_program("measure"))
+    line = "\t".join(["step", "run", "-", program, *arguments]).replace("\n", "\v")
+    directory = Path(tempfile.mkdtemp(dir=tmp_path))
+    outcome = boot(request(kernel_build("6.12"), *memcg("64M"), line), directory)
+    return channel.parse(outcome.channel.read_bytes())
+
+
+def test_the_last_line_that_matches_is_the_figure(tmp_path: Path) -> None:
+    script = "echo 'tps = 12 (so far)'; echo 'tps = 3.5e1 (all)'\necho p99=7 >&2; echo 'tps = x'"
+    options = ["--metric", "tps=tps = ([^ ]+)", "--metric", "p99_ms=^p99=(.*)"]
+    report = measure(tmp_path, *options, "--", "/bin/sh", "-c", script)
+    assert report.metrics == {"tps": 35.0, "p99_ms": 7.0}
+    assert [snapshot.phase for snapshot in report.counters] == ["begin", "end"]
+    assert report.problems == ()
+
+
+def test_a_client_stays_outside_unless_it_joins(tmp_path: Path) -> None:
+    script = "echo groups $(wc -l </sys/fs/cgroup/work/cgroup.procs)"
+    arguments = ["--metric", "inside=groups ([0-9]+)", "--", "/bin/sh", "-c", script]
+    assert measure(tmp_path, *arguments).metrics == {"inside": 0.0}
+    assert measure(tmp_path, "--join", *arguments).metrics["inside"] > 0
+
+
+def test_its_status_is_the_programs(tmp_path: Path) -> None:
+    assert measure(tmp_path, "--", "/bin/sh", "-c", "exit 7").steps[0].status == 7
+    assert measure(tmp_path, "--", "/bin/sh", "-c", "kill -9 $$").steps[0].status == 137
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--metric", "x=([0-9]+)", "--", "/bin/echo", "none"], "printed nothing for x"),
+        (["--metric", "x=[0-9]+", "--", "/bin/echo", "1"], "no regular expression with a group"),
+        (["--metric", "x", "--", "/bin/echo"], "needs NAME=REGEX"),
+        (["--metric"], "needs NAME=REGEX"),
+        (["--nonsense", "--", "/bin/echo"], "unknown option --nonsense"),
+        (["--join", "--"], "no program"),
+        (["--", "/no/such/program"], "cannot start /no/such/program"),
+    ],
+)
+def test_what_it_cannot_do_it_says(tmp_path: Path, arguments: list[str], message: str) -> None:
+    report = measure(tmp_path, *arguments)
+    assert any(message in error for error in report.errors)
+    assert report.steps[0].status != 0
