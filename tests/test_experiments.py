@@ -157,6 +157,13 @@ def test_a_plan_sets_up_the_machine_before_the_cgroup(tmp_path: Path) -> None:
     assert [line for line in plan if line in wanted] == wanted
 
 
+def test_a_limit_means_the_same_on_cgroup_v1() -> None:
+    wanted = "write\t/sys/fs/cgroup/work/memory.limit_in_bytes\t8M"
+    assert wanted in make_plan(
+        load_experiment("read-twice", ["limit=8M", "cgroup_version=1"]), INPUTS
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

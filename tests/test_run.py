@@ -89,3 +89,13 @@ def test_a_kill_that_is_expected_is_a_figure_and_no_failure(quiet: Ui) -> None:
         assert record.metrics["oom_kill"] == 1
         assert record.metrics["small_time"] >= 1
         assert "large_time" not in record.metrics
+
+
+@pytest.mark.parametrize("name", ["oom-dirty", "oom-dirty-v1"])
+def test_a_slow_disk_kills_nobody_with_the_series(name: str, quiet: Ui) -> None:
+    for record in run(load_experiment(name), quiet):
+        killed = record.metrics["oom_kill"] > 0
+        assert killed == (name == "oom-dirty" and record.kernel == "6.12")
+        assert killed == ("write_seconds" not in record.metrics)
+        # A few delays of a second.
+        assert killed or 1 <= record.metrics["write_seconds"] <= 5

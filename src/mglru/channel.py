@@ -225,7 +225,7 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
     - `elapsed_seconds` from `begin` to `end`, on the guest's clock.
     - `<name>_<mean|p50|p90|p95|p99|p999|max>_<unit>` of each latency histogram.
     - `file_dirty_mean_mb` and the like of the samples between the two, see `sample_figures`.
-    - `<label>_seconds` of each step that was not stopped.
+    - `<label>_seconds` of each step that came to its end without an error.
     - The drivers' own figures, which win over all others.
 
     Without both snapshots there are no figures of the kernel and no `elapsed_seconds`.
@@ -240,5 +240,7 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
     for latency in report.latencies:
         for figure, value in latency.histogram.summary().items():
             metrics[f"{latency.name}_{figure}_{latency.unit}"] = value
-    metrics |= {f"{s.label}_seconds": s.seconds for s in report.steps if not s.stopped}
+    # What was killed or gave up did not take the time that its work takes.
+    ended = [step for step in report.steps if not (step.stopped or step.failed)]
+    metrics |= {f"{step.label}_seconds": step.seconds for step in ended}
     return metrics | report.metrics

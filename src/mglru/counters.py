@@ -15,6 +15,7 @@ from statistics import fmean
 
 from mglru.events import Counters, Sample
 
+PAGE_BYTES = 4096
 VMSTAT_NR_EVENTS = frozenset(
     {
         "nr_dirtied",
@@ -87,23 +88,23 @@ def fallen(begin: Counters, end: Counters) -> list[str]:
 
 
 def sample_figures(samples: Sequence[Sample]) -> dict[str, float]:
-    """Return mean and peak over time of the cgroup's dirty page cache.
+    """Return mean and peak over time of the dirty page cache, the whole guest's.
 
     - `file_dirty_mean_mb`, `file_dirty_peak_mb`: dirty pages, in MB.
     - `dirty_share_mean`, `dirty_share_peak`: their share of the pages of files (tmpfs apart).
 
     Samples without these figures are left out; from none comes nothing.
     """
-    stats = [s.memory_stat for s in samples if {"file", "file_dirty"} <= s.memory_stat.keys()]
-    if not stats:
+    needed = {"nr_dirty", "nr_file_pages", "nr_shmem"}
+    samples = [sample for sample in samples if needed <= sample.vmstat.keys()]
+    if not samples:
         return {}
-    dirty = [stat["file_dirty"] / 1e6 for stat in stats]
-    shares = [stat["file_dirty"] / max(stat["file"] - stat.get("shmem", 0), 1) for stat in stats]
-    # The counters are summed up at different moments: more dirty than there is, for example.
-    shares = [min(share, 1.0) for share in shares]
+    pages = [s.vmstat["nr_dirty"] for s in samples]
+    cached = [s.vmstat["nr_file_pages"] - s.vmstat["nr_shmem"] for s in samples]
+    shares = [dirty / max(all_, 1) for dirty, all_ in zip(pages, cached, strict=True)]
     return {
-        "file_dirty_mean_mb": fmean(dirty),
-        "file_dirty_peak_mb": max(dirty),
+        "file_dirty_mean_mb": fmean(pages) * PAGE_BYTES / 1e6,
+        "file_dirty_peak_mb": max(pages) * PAGE_BYTES / 1e6,
         "dirty_share_mean": fmean(shares),
         "dirty_share_peak": max(shares),
     }

@@ -93,20 +93,19 @@ class Sample(_Model):
 
     Attributes:
         interval_ms: between two samples.
-        memory_stat: of the cgroup's memory.stat, by the names of cgroup v2.
         vmstat: of /proc/vmstat.
+        memory_stat: of the cgroup's memory.stat, by the names of cgroup v2. Empty by default:
+            reading that file brings the kernel's own view of the cgroup's dirty pages up to date.
     """
 
     interval_ms: float = Field(ge=0.1)
-    memory_stat: tuple[str, ...] = (
-        *("anon", "file", "shmem", "file_mapped", "file_dirty", "file_writeback"),
-        *("inactive_anon", "active_anon", "inactive_file", "active_file"),
+    vmstat: tuple[str, ...] = (
+        *("nr_file_pages", "nr_shmem", "nr_dirty", "nr_writeback", "nr_anon_pages"),
+        *("nr_dirty_threshold", "nr_dirty_background_threshold"),
+        *("pgpgin", "pgpgout", "pswpin", "pswpout", "pgscan_direct", "pgscan_kswapd"),
         *("workingset_refault_anon", "workingset_refault_file"),
     )
-    vmstat: tuple[str, ...] = (
-        *("nr_dirty", "nr_writeback", "nr_dirty_threshold", "nr_dirty_background_threshold"),
-        *("pgpgin", "pgpgout", "pswpin", "pswpout", "pgscan_direct", "pgscan_kswapd"),
-    )
+    memory_stat: tuple[str, ...] = ()
 
 
 class Step(_Model):

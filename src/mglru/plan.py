@@ -13,6 +13,8 @@ from mglru.experiment import PROGRAM, SAMPLER, Disk, Experiment, Step
 from mglru.uml import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
+# So that an experiment can be run on cgroup v1 as it is.
+V1_FILES = {"memory.max": "memory.limit_in_bytes"}
 DISK = "data"
 SLOW_DISK = "slow"
 DATA = "/mnt/data"
@@ -61,7 +63,7 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
         lines += disk_lines(inputs.image, experiment.dataset.size_mb, experiment.disk)
     lines += _swap_lines(experiment)
     lines += [_line("mkdir", CGROUP), _line("env", "MGLRU_CGROUP", CGROUP)]
-    lines += [_line("write", f"{CGROUP}/{name}", text) for name, text in experiment.memcg.items()]
+    lines += _memcg_lines(experiment)
     lines.append("drop_caches")
     steps = [*_sampler_lines(experiment, inputs), *_step_lines(experiment, inputs)]
     steps += [_line("stop", label) for label in _background(experiment)]
@@ -138,6 +140,14 @@ def disk_lines(image: Path, size_mb: int, disk: Disk) -> list[str]:
         lines.append(_line("delay", SLOW_DISK, device, "0", str(disk.write_delay_ms)))
         device = f"/dev/mapper/{SLOW_DISK}"
     return [*lines, _line("mount", "ext4", device, DATA)]
+
+
+def _memcg_lines(experiment: Experiment) -> list[str]:
+    names = V1_FILES if experiment.cgroup_version == 1 else {}
+    return [
+        _line("write", f"{CGROUP}/{names.get(name, name)}", text)
+        for name, text in experiment.memcg.items()
+    ]
 
 
 def _swap_lines(experiment: Experiment) -> list[str]:

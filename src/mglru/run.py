@@ -190,11 +190,9 @@ def run_job(job: Job) -> BootRecord:
 
 def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[str]) -> BootRecord:
     metrics = channel.metrics_of(report)
-    # What was killed or gave up did not take the time that its work takes.
-    timed = {step.label: step.seconds for step in report.steps if not step.failed}
     for step in job.experiment.steps:
-        if step.metric and step.label in timed:
-            metrics[step.metric] = timed[step.label]
+        if step.metric and (elapsed := metrics.get(f"{step.label}_seconds")) is not None:
+            metrics[step.metric] = elapsed
     return BootRecord(
         kernel=str(job.kernel),
         boot=job.number,
