@@ -187,5 +187,5 @@ def test_a_step_that_fails_is_named_with_its_output(
     assert output in log
     assert ("step 2" in log) == ("sleep 1000" in script), "a failure ends the plan"
     assert "[dataset]" in caught.value.next_step
-    assert [path.name for path in datasets.glob("small*") if path.suffix != ".lock"] == []
+    assert [path.name for path in datasets.glob("prepared*") if path.suffix != ".lock"] == []
     assert list((datasets.parent / "tmp").iterdir()) == []

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from mglru import prepared
 from mglru.build import Build, find_build
 from mglru.dataset import PreparedDataset, dataset_image
 from mglru.experiment import Experiment, load_experiment
@@ -15,6 +18,7 @@ from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source import cached
 from mglru.ui import Ui
+from mglru.userland import get_userland
 
 pytestmark = pytest.mark.guest
 
@@ -31,10 +35,16 @@ def builds() -> dict[KernelId, Build]:
 
 
 def run(experiment: Experiment, quiet: Ui, boots: int = 1) -> list[BootRecord]:
-    spec = experiment.dataset
-    assert not isinstance(spec, PreparedDataset)
-    image = dataset_image(spec, note=quiet.note) if spec else None
-    jobs = make_jobs(experiment, builds(), image, boots=boots, seed=1, vary_seed=False)
+    spec, wanted = experiment.dataset, experiment.userland
+    userland = get_userland(wanted.packages, quiet) if wanted else None
+    if isinstance(spec, PreparedDataset):
+        stock = builds()[prepared.KERNEL]
+        image: Path | None = prepared.prepared_image(experiment, userland, lambda: stock, quiet)
+    else:
+        image = dataset_image(spec, note=quiet.note) if spec else None
+    jobs = make_jobs(
+        *(experiment, builds(), image), boots=boots, seed=1, vary_seed=False, userland=userland
+    )
     records: list[BootRecord] = []
     run_jobs(jobs, quiet, records.append, parallel_boots(experiment))
     assert [record.problems for record in records] == [[]] * len(jobs)
@@ -53,6 +63,18 @@ def test_reading_twice_what_does_not_fit_costs_the_same_twice(quiet: Ui) -> None
     for kernel in GUEST_KERNELS:
         boots = [record.metrics for record in records if record.kernel == kernel]
         assert boots[0] == boots[1], "one seed gives one result"
+
+
+def test_postgresql_answers_under_a_limit(quiet: Ui) -> None:
+    settings = ["scale=2", "transactions=60", "warmup=10", "limit=48M", "max_wal_mb=8"]
+    settings += ["dataset.size_mb=128", "dataset.memory_mb=1024", "guest.memory_mb=512"]
+    for record in run(load_experiment("pgbench", settings), quiet):
+        # 16 clients, each with 500 us of its own in a transaction.
+        assert 0 < record.metrics["tps"] < 16 / 500e-6
+        assert 500 < record.metrics["latency_mean_us"] <= record.metrics["latency_p99_us"]
+        # Every commit is on the disk, and pages that a checkpoint has seen come with it.
+        assert record.metrics["pgpgout"] > 16 * 60
+        assert 0 < record.metrics["dirty_share_mean"] < 0.5
 
 
 def test_memcgs_are_created_removed_and_created_again(quiet: Ui) -> None:

@@ -80,8 +80,7 @@ def problems(boot: Boot, report: GuestReport, expected: Expectation, limit: floa
     found += [f"console: {finding}" for finding in findings]
     found += [str(problem) for problem in report.problems if problem.kind not in _HARMLESS]
     found += [
-        f"step {step.label} "
-        + (f"was killed by signal {step.signal}" if step.signal else f"returned {step.status}")
+        f"step {step.label} {step.how}"
         for step in report.steps
         if step.failed and not (step.signal == SIGKILL and _kill_is_expected(seen, expected))
     ]

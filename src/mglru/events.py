@@ -120,6 +120,11 @@ class Step(EventBase):
         """Whether it was killed or returned an error, by itself."""
         return bool(self.status or self.signal) and not self.stopped
 
+    @property
+    def how(self) -> str:
+        """How it ended, in words."""
+        return f"was killed by signal {self.signal}" if self.signal else f"returned {self.status}"
+
 
 class GuestError(EventBase):
     """What a guest program said before it gave up."""

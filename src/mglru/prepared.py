@@ -53,7 +53,7 @@ def prepared_image(
             f"experiment {experiment.name}: prepared data is made by the programs of a userland",
             next_step=f"add [userland] packages to experiments/{experiment.name}.toml",
         )
-    target = cache_dir("datasets") / f"{experiment.name}-{_key(experiment, spec, userland)}"
+    target = cache_dir("datasets") / f"{spec.kind}-{_key(experiment, spec, userland)}"
     if not target.is_dir():
         with locked(target):
             if not target.is_dir():
@@ -119,8 +119,10 @@ def _check(experiment: Experiment, kernel: Build, outcome: Boot) -> None:
     expected = Expectation(KERNEL, kernel.recipe, ())
     prove(report, expected)
     if found := problems(outcome, report, expected, LIMIT_SECONDS):
+        # A step's own message says more than what is missing because of it.
+        first = [f"step {step.label} {step.how}" for step in report.steps if step.failed]
         raise LabError(
-            f"cannot prepare the data of {experiment.name}: {'; '.join(found)}",
+            f"cannot prepare the data of {experiment.name}: {'; '.join(first or found)}",
             log_tail=process.tail(outcome.console),
             next_step=f"see the steps of [dataset] in experiments/{experiment.name}.toml; "
             "if the disk or the memory was full, raise size_mb or memory_mb there",
