@@ -47,6 +47,21 @@ def make_deb(archive: Path, name: str, depends: str, files: Sequence[str]) -> st
     return f"{control}Filename: ./{deb.name}\nSize: {size}\nSHA256: {digest}\n\n"
 
 
+def make_source(archive: Path, name: str) -> str:
+    """Make a source package of one file, and return its entry in the list."""
+    tree = archive / f"{name}-1.2"
+    tree.mkdir()
+    (tree / "main.c").write_text("int main(void) { return 0; }\n")
+    tar = archive / f"{name}_1.2.orig.tar.gz"
+    subprocess.run(["tar", "-C", archive, "-czf", tar, tree.name], check=True)
+    digest = hashlib.sha256(tar.read_bytes()).hexdigest()
+    entry = f" {digest} {tar.stat().st_size} {tar.name}\n"
+    return (
+        f"Package: {name}\nBinary: {name}\nVersion: 1.2-3\nFormat: 3.0 (quilt)\n"
+        f"Directory: .\nChecksums-Sha256:\n{entry}\n"
+    )
+
+
 @pytest.fixture
 def archive(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An archive in a directory, in place of Debian's; apt asks for no signature here."""
@@ -58,12 +73,13 @@ def archive(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
         make_deb(home, "broken", "Depends: nowhere\n", ["usr/bin/broken"]),
     ]
     (home / "Packages").write_text("".join(entries))
+    (home / "Sources").write_text(make_source(home, "small"))
     options = apt._private_options
 
-    def here(suites: Sequence[str]) -> list[str]:
-        words = options(suites)
-        lists = cache / "apt" / "-".join(suites) / "sources.list"
-        lists.write_text(f"deb [trusted=yes] copy:{home} ./\n")
+    def here(suites: Sequence[str], kind: str = "deb") -> list[str]:
+        words = options(suites, kind)
+        lists = cache / "apt" / apt._lists_name(suites, kind) / "sources.list"
+        lists.write_text(f"{kind} [trusted=yes] copy:{home} ./\n")
         return words
 
     monkeypatch.setattr(apt, "_private_options", here)
@@ -102,6 +118,22 @@ def test_a_tree_is_made_once_and_said_to_be(
     shutil.rmtree(archive)
     assert get_userland(["server"], Ui()) == first
     assert capsys.readouterr().err == ""
+
+
+def test_sources_come_unpacked_and_with_their_version(archive: Path, quiet: Ui) -> None:
+    plain = get_userland(["server"], quiet)
+    tree = get_userland(["server"], quiet, ["small"])
+    assert (tree.root / "usr/src/small/main.c").is_file()
+    assert tree.versions == {**plain.versions, "small (source)": "1.2"}
+    assert tree.digest != plain.digest
+    assert not (plain.root / "usr/src").exists()
+
+
+def test_an_unknown_source_is_named(archive: Path, cache: Path, quiet: Ui) -> None:
+    with pytest.raises(UsageError, match="has no source package none") as caught:
+        get_userland(["server"], quiet, ["none"])
+    assert "[userland] sources" in caught.value.next_step
+    assert left_behind(cache) == []
 
 
 def test_an_unknown_package_is_named(archive: Path, cache: Path, quiet: Ui) -> None:

@@ -61,18 +61,23 @@ def parse_mirrors(print_uris: str) -> Mirrors:
     return Mirrors(main, security)
 
 
-def _private_options(suites: Sequence[str]) -> list[str]:
-    """Prepare private package lists for the suites and return apt's options to use them."""
+def _private_options(suites: Sequence[str], kind: str = "deb") -> list[str]:
+    """Prepare private package lists for the suites and return apt's options to use them.
+
+    Args:
+        suites: where from.
+        kind: `deb` for packages, `deb-src` for their sources.
+    """
     uris = process.run(["apt-get", "--print-uris", "update"], purpose="find the machine's mirror")
     mirrors = parse_mirrors(uris)
-    home = cache_dir("apt", "-".join(suites))
+    home = cache_dir("apt", _lists_name(suites, kind))
     for name in ("lists/partial", "archives/partial"):
         (home / name).mkdir(parents=True, exist_ok=True)
     lines = []
     for suite in suites:
         mirror = mirrors.security if suite.endswith("-security") else mirrors.main
         if mirror:
-            lines.append(f"deb {mirror} {suite} main\n")
+            lines.append(f"{kind} {mirror} {suite} main\n")
     (home / "sources.list").write_text("".join(lines))
     settings = {
         "Dir::State::Lists": home / "lists",
@@ -90,6 +95,10 @@ def _private_options(suites: Sequence[str]) -> list[str]:
         "APT::Default-Release": "",
     }
     return [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+
+
+def _lists_name(suites: Sequence[str], kind: str) -> str:
+    return "-".join([*suites, *(["source"] if kind == "deb-src" else [])])
 
 
 def fetch(package: str, suites: Sequence[str], into: Path) -> Path:
@@ -218,6 +227,52 @@ class Closure:
                 f"cannot fetch packages of {self._where}: {', '.join(lost)} did not arrive",
                 next_step="try again",
             )
+
+
+def fetch_source(package: str, suites: Sequence[str], into: Path) -> Path:
+    """Download the upstream sources of a package, without Debian's changes; return the archive.
+
+    Args:
+        package: the name of the source package.
+        suites: where from.
+        into: the directory that gets it.
+
+    Raises:
+        LabError: no apt, no network, or a bad signature.
+        UsageError: no such source package.
+    """
+    where = f"Debian ({', '.join(suites)})"
+    if not available():
+        raise LabError(
+            f"the sources of {package} come from {where}, and this machine has no apt",
+            next_step="run the lab on a Debian system, or in a container of one",
+        )
+    with locked(cache_dir("apt") / _lists_name(suites, "deb-src")):
+        options = _private_options(suites, "deb-src")
+        source = ["source", "--download-only", "--tar-only", package]
+        for arguments in (["update", "--error-on=any"], source):
+            try:
+                process.run(
+                    ["apt-get", *options, *arguments],
+                    purpose=f"download the sources of {package} from {where}",
+                    cwd=into,
+                    next_step="check the network and the machine's apt configuration",
+                    limit_seconds=DOWNLOAD_LIMIT_SECONDS,
+                )
+            except LabError as error:
+                if not any("Unable to find a source package" in line for line in error.log_tail):
+                    raise
+                raise UsageError(
+                    f"{where} has no source package {package}",
+                    next_step="correct [userland] sources in the experiment's file",
+                ) from error
+    found = sorted(into.glob(f"{package}_*.orig.tar.*"))
+    if len(found) != 1:
+        raise LabError(
+            f"the sources of {package} are {len(found)} archives, not one",
+            next_step="choose another package in [userland] sources",
+        )
+    return found[0]
 
 
 def missing(packages: Sequence[str]) -> list[str]:

@@ -76,10 +76,19 @@ class Disk(_Model):
         return {**DISK_PRESETS.get(fields.get("preset", "nvme"), {}), **fields}
 
 
-class Packages(_Model):
-    """Whose programs the guest runs: packages of one Debian suite instead of the host's."""
+PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]+$")]
 
-    packages: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]+$")], ...]
+
+class Packages(_Model):
+    """Whose programs the guest runs: packages of one Debian suite instead of the host's.
+
+    Attributes:
+        packages: their names.
+        sources: source packages, unpacked in /usr/src.
+    """
+
+    packages: tuple[PackageName, ...]
+    sources: tuple[PackageName, ...] = ()
 
 
 class Swap(_Model):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The programs of one Debian suite as the guest's file tree, whatever the host runs.
 
-Packages are fetched and unpacked into the cache; nothing of them is installed on the host, and
-none of their scripts runs. The guest sees the tree read-only (guest/init.c, verb `userland`).
+Packages are fetched and unpacked into the cache, sources of packages below /usr/src; nothing of
+them is installed on the host, and none of their scripts runs. The guest sees the tree read-only
+(guest/init.c, verb `userland`).
 """
 
 from __future__ import annotations
@@ -60,27 +61,31 @@ class Userland:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def get_userland(packages: Sequence[str], ui: Ui) -> Userland:
+def get_userland(packages: Sequence[str], ui: Ui, sources: Sequence[str] = ()) -> Userland:
     """Return the tree with these packages and all that they need; fetched if not in the cache.
 
     Args:
         packages: names in SUITES; those of BASE are always there.
         ui: told what is downloaded, and how far it is.
+        sources: names of source packages, whose upstream sources come to /usr/src/NAME.
 
     Raises:
         LabError: no apt, no network, no such package, no space.
     """
     wanted = sorted({*BASE, *packages})
-    key = hashlib.sha256(json.dumps([FORMAT, SUITES, wanted]).encode()).hexdigest()[:12]
+    content = [FORMAT, SUITES, wanted, *([sorted(sources)] if sources else [])]
+    key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
     target = cache_dir("userlands") / key
     if not target.is_dir():
         with locked(target):
             if not target.is_dir():
-                _make(wanted, packages, target, ui)
+                _make(wanted, packages, sources, target, ui)
     return Userland(target / ROOT, json.loads((target / VERSIONS).read_text()))
 
 
-def _make(wanted: Sequence[str], packages: Sequence[str], target: Path, ui: Ui) -> None:
+def _make(
+    wanted: Sequence[str], packages: Sequence[str], sources: Sequence[str], target: Path, ui: Ui
+) -> None:
     ui.note(f"The guest needs programs of Debian {SUITES[0]}: {', '.join(packages or wanted)}")
     closure = apt.Closure(wanted, SUITES)
     count, megabytes = len(closure.debs), closure.bytes / 1e6
@@ -96,9 +101,10 @@ def _make(wanted: Sequence[str], packages: Sequence[str], target: Path, ui: Ui) 
                 update(number, deb.name)
                 _unpack(debs / deb.file, staging / ROOT)
                 (debs / deb.file).unlink()
+        unpacked = {f"{name} (source)": _source(name, staging) for name in sources}
         _complete(staging / ROOT)
         process.run(["rm", "-rf", debs], purpose=f"remove {debs}")
-        versions = {deb.name: deb.version for deb in closure.debs}
+        versions = {deb.name: deb.version for deb in closure.debs} | unpacked
         (staging / VERSIONS).write_text(json.dumps(versions, indent=1, sort_keys=True))
         staging.chmod(0o755)
 
@@ -134,6 +140,19 @@ def _unpack(deb: Path, root: Path) -> None:
         purpose=f"unpack {deb.name}",
         next_step="check the free space of the cache and try again",
     )
+
+
+def _source(name: str, staging: Path) -> str:
+    """Fetch and unpack the sources of a package, and return their version."""
+    archive = apt.fetch_source(name, SUITES, staging / "debs")
+    into = staging / ROOT / "usr" / "src" / name
+    into.mkdir(parents=True)
+    process.run(
+        ["tar", "-x", "-f", archive, "--strip-components=1", "--no-same-owner", "-C", into],
+        purpose=f"unpack the sources of {name}",
+        next_step="check the free space of the cache and try again",
+    )
+    return archive.name.removeprefix(f"{name}_").partition(".orig.tar")[0]
 
 
 def _complete(root: Path) -> None:

@@ -67,7 +67,7 @@ class Session:
         for name in ("init", *experiment.programs):
             guest_program(name, note=self.ui.note)
         wanted = experiment.userland
-        userland = get_userland(wanted.packages, self.ui) if wanted else None
+        userland = get_userland(wanted.packages, self.ui, wanted.sources) if wanted else None
         image = self._image(experiment, userland)
         info = run_info(
             *(experiment, self.builds, image),
