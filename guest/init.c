@@ -17,6 +17,7 @@
  *	cgroup	1|2			mount the memory controller on /sys/fs/cgroup
  *	disk	NAME	ATTRIBUTE=VALUE...	make a null_blk disk /dev/NAME
  *	delay	NAME	DEVICE	READ_MS	WRITE_MS	dm-delay: /dev/mapper/NAME over DEVICE
+ *	fill	DEVICE			write all of it, so that it has all of its memory
  *	swap	DEVICE
  *	load	IMAGE	DEVICE		copy a disk image (holes are skipped)
  *	save	DEVICE	IMAGE		copy a disk to an image (zeros become holes)
@@ -377,6 +378,9 @@ static int carry_out_files(const struct fields *line)
 	} else if (!strcmp(verb, "delay")) {
 		need(line, 5);
 		machine_delay(line->at[1], line->at[2], line->at[3], line->at[4]);
+	} else if (!strcmp(verb, "fill")) {
+		need(line, 2);
+		machine_fill(line->at[1]);
 	} else if (!strcmp(verb, "swap")) {
 		need(line, 2);
 		machine_swap(line->at[1]);

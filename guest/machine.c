@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -20,6 +21,7 @@
 
 /* Any one that stays the same: a random one would differ in every boot. */
 #define SWAP_UUID "6d676c72-7500-4000-8000-000000000003"
+#define FILL_BYTES (1 << 20)
 
 void machine_cgroup(const char *version)
 {
@@ -91,6 +93,22 @@ void machine_delay(const char *name, const char *device, const char *read_ms,
 	snprintf(link, sizeof(link), "/dev/mapper/%s", name);
 	if (symlink(node, link))
 		lab_die("cannot name %s %s", node, link);
+}
+
+void machine_fill(const char *device)
+{
+	int out = open(device, O_WRONLY | O_DIRECT | O_CLOEXEC);
+	void *zeros;
+
+	if (out < 0 || posix_memalign(&zeros, 4096, FILL_BYTES))
+		lab_die("cannot fill %s", device);
+	memset(zeros, 0, FILL_BYTES);
+	while (write(out, zeros, FILL_BYTES) > 0)
+		;
+	if (errno != ENOSPC)
+		lab_die("cannot fill %s", device);
+	close(out);
+	free(zeros);
 }
 
 void machine_swap(const char *device)

@@ -13,6 +13,9 @@ void machine_cgroup(const char *version);
 void machine_delay(const char *name, const char *device, const char *read_ms,
 		   const char *write_ms);
 
+/* Write zeros over all of DEVICE, past the page cache. */
+void machine_fill(const char *device);
+
 /* Put a swap header on DEVICE (all that it holds is lost) and swap to it. */
 void machine_swap(const char *device);
 

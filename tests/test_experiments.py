@@ -157,6 +157,13 @@ def test_a_plan_sets_up_the_machine_before_the_cgroup(tmp_path: Path) -> None:
     assert [line for line in plan if line in wanted] == wanted
 
 
+def test_swap_on_a_disk_has_its_memory_before_it_is_used(tmp_path: Path) -> None:
+    plan = machine(tmp_path, ("zram_mb = 32", "disk_mb = 48\ncompletion_us = 20"))
+    at = next(number for number, line in enumerate(plan) if line.startswith("disk\tswap"))
+    assert {"size=48", "memory_backed=1", "completion_nsec=20000"} <= set(plan[at].split("\t"))
+    assert plan[at + 1 : at + 3] == ("fill\t/dev/swap", "swap\t/dev/swap")
+
+
 def test_a_limit_means_the_same_on_cgroup_v1() -> None:
     wanted = "write\t/sys/fs/cgroup/work/memory.limit_in_bytes\t8M"
     assert wanted in make_plan(
@@ -170,6 +177,8 @@ def test_a_limit_means_the_same_on_cgroup_v1() -> None:
         (("write_delay_ms = 1000", "write_delay_ms = 20"), "at least 50"),
         (("interval_ms = 5", "interval_ms = 0"), "sample.interval_ms"),
         (("zram_mb = 32", "zram_mb = 0"), "swap.zram_mb"),
+        (("zram_mb = 32", "zram_mb = 32\ndisk_mb = 32"), "either zram_mb or disk_mb"),
+        (("zram_mb = 32", "completion_us = 80"), "either zram_mb or disk_mb"),
         (("cgroup_version = 1", "cgroup_version = 3"), "cgroup_version"),
         (('label = "client"', 'label = "client"\nbackground = true'), "in the background"),
         (("background = true", 'background = true\nmetric = "x"'), "no metric"),

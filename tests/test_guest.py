@@ -370,9 +370,28 @@ def test_samples_come_at_their_interval_and_change_nothing(build: Build, tmp_pat
         assert first[name] == second[name]
 
 
+def test_swapping_to_a_filled_disk_frees_memory(build: Build, tmp_path: Path) -> None:
+    # 300 MiB of 512 are the disk's from its start; the rest cannot hold 240 MiB more.
+    plan = [
+        "disk\tswap\tsize=300\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
+        "fill\t/dev/swap",
+        "swap\t/dev/swap",
+        "cgroup\t2",
+        "counters\tbegin",
+        "step\twrite\t-\t/bin/dd\tif=/dev/urandom\tof=/mnt/full\tbs=1M\tcount=240",
+        "counters\tend",
+    ]
+    report = read_report(boot(request(build, *plan), tmp_path))
+    assert [step.label for step in report.steps if step.failed] == []
+    metrics = channel.metrics_of(report)
+    assert metrics["oom_kill"] == 0
+    assert metrics["pswpout"] >= 40 << 8
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ("fill\t/dev/nosuch", "cannot fill /dev/nosuch"),
         ("stop\tnobody", "no background program 'nobody'"),
         ("swap\t/dev/nosuch", "mkswap /dev/nosuch failed"),
         ("delay\tslow\t/dev/nosuch\t0\t1000", "cannot read the size of /dev/nosuch"),

@@ -92,9 +92,23 @@ class Packages(_Model):
 
 
 class Swap(_Model):
-    """Swap space in the guest's memory, compressed: zram's disk size."""
+    """Swap space: in the guest's memory, compressed (no time passes), or on a disk of its own.
 
-    zram_mb: int = Field(gt=0, le=1 << 20)
+    Attributes:
+        zram_mb: zram's disk size.
+        disk_mb: of the disk, all of whose memory the guest gives away at its start.
+        completion_us: how long each of the disk's requests takes.
+    """
+
+    zram_mb: int | None = Field(default=None, gt=0, le=1 << 20)
+    disk_mb: int | None = Field(default=None, gt=0, le=65_536)
+    completion_us: int = Field(default=80, ge=0)
+
+    @model_validator(mode="after")
+    def _either_or(self) -> Self:
+        if (self.zram_mb is None) == (self.disk_mb is None):
+            raise ValueError("give either zram_mb or disk_mb")
+        return self
 
 
 class Sample(_Model):

@@ -17,6 +17,7 @@ CGROUP = "/sys/fs/cgroup/work"
 V1_FILES = {"memory.max": "memory.limit_in_bytes"}
 DISK = "data"
 SLOW_DISK = "slow"
+SWAP_DISK = "swap"
 DATA = "/mnt/data"
 # Where a guest that makes data sees the host's directory for it.
 OUT = "/mnt/out"
@@ -122,18 +123,9 @@ def _line(*fields: str) -> str:
 
 def disk_lines(image: Path, size_mb: int, disk: Disk) -> list[str]:
     """Return the lines that make a disk with an image on it and mount it at DATA."""
-    attributes = {
-        "size": size_mb,
-        "memory_backed": 1,
-        "blocksize": 4096,
-        # Complete each request by a timer, after exactly this long.
-        "irqmode": 2,
-        "completion_nsec": disk.completion_us * 1000,
-        "mbps": disk.mbps,
-    }
     device = f"/dev/{DISK}"
     lines = [
-        _line("disk", DISK, *(f"{name}={value}" for name, value in attributes.items())),
+        _null_blk(DISK, size_mb, disk.completion_us, disk.mbps),
         _line("load", guest_path(image), device),
     ]
     if disk.write_delay_ms:
@@ -150,12 +142,34 @@ def _memcg_lines(experiment: Experiment) -> list[str]:
     ]
 
 
+def _null_blk(name: str, size_mb: int, completion_us: int, mbps: int) -> str:
+    attributes = {
+        "size": size_mb,
+        "memory_backed": 1,
+        "blocksize": 4096,
+        # Complete each request by a timer, after exactly this long.
+        "irqmode": 2,
+        "completion_nsec": completion_us * 1000,
+        "mbps": mbps,
+    }
+    return _line("disk", name, *(f"{key}={value}" for key, value in attributes.items()))
+
+
 def _swap_lines(experiment: Experiment) -> list[str]:
-    if experiment.swap is None:
+    swap = experiment.swap
+    if swap is None:
         return []
+    if swap.zram_mb:
+        return [
+            _line("write", "/sys/block/zram0/disksize", f"{swap.zram_mb}M"),
+            _line("swap", "/dev/zram0"),
+        ]
+    device = f"/dev/{SWAP_DISK}"
     return [
-        _line("write", "/sys/block/zram0/disksize", f"{experiment.swap.zram_mb}M"),
-        _line("swap", "/dev/zram0"),
+        _null_blk(SWAP_DISK, swap.disk_mb or 0, swap.completion_us, 0),
+        # So that to swap a page out takes no memory.
+        _line("fill", device),
+        _line("swap", device),
     ]
 
 
