@@ -231,6 +231,13 @@ def test_messages_without_fault(tmp_path: Path, subject: str) -> None:
     assert message_faults(patch) == []
 
 
+def test_subject_names_a_directory_that_the_patch_changes(tmp_path: Path) -> None:
+    forge = Forge(tmp_path / "forge")
+    forge.commit("fs/writeback: one", {"fs/fs-writeback.c": "x\n"}, "Why.")
+    patch = load_series("6.12", forge.export(tmp_path / "patches")).patches[0]
+    assert message_faults(patch) == []
+
+
 def test_nothing_is_written_to_the_source(tmp_path: Path, source: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in source.rglob("*")}
     check(make_patches(tmp_path, "one", "camelCase"), source)

@@ -18,8 +18,8 @@ from mglru.patching import apply_patch
 from mglru.series import Patch, Series, load_series
 
 SUBJECT_LENGTH = 75
-# A path with mm in it, or several: `mm/mglru: `, `selftests/mm: `, `mm, swap: `.
-_PREFIX = re.compile(r"(?:[\w.-]+/)*mm(?:/[\w.-]+)*(?:, ?[\w./-]+)*: \S")
+# A path, or several: `mm/mglru: `, `selftests/mm: `, `mm, swap: `, `fs/writeback: `.
+_PREFIX = re.compile(r"(?P<path>[\w.-]+(?:/[\w.-]+)*)(?:, ?[\w./-]+)*: \S")
 # As gcc and sparse write it.
 _WARNING = re.compile(r"(?P<file>[^\s:]+):\d+:(\d+:)? (warning|error): ")
 _SIGNATURE = re.compile(r"^(Signed-off-by|Co-developed-by|Co-authored-by):", re.IGNORECASE)
@@ -140,7 +140,7 @@ def message_faults(patch: Patch) -> list[str]:
     faults = []
     if len(message.subject) > SUBJECT_LENGTH:
         faults.append(f"the subject has {len(message.subject)} characters, over {SUBJECT_LENGTH}")
-    if not _PREFIX.match(message.subject):
+    if not _names_a_place(message.subject, patch):
         faults.append(f"the subject '{message.subject}' does not start like 'mm/mglru: '")
     if message.subject.endswith("."):
         faults.append("the subject ends with a full stop")
@@ -152,6 +152,14 @@ def message_faults(patch: Patch) -> list[str]:
         if _SIGNATURE.match(line.strip())
     ]
     return faults
+
+
+def _names_a_place(subject: str, patch: Patch) -> bool:
+    """Whether the subject names mm, or a top directory in which the patch changes files."""
+    if not (prefix := _PREFIX.match(subject)):
+        return False
+    path = prefix["path"].split("/")
+    return "mm" in path or path[0] in {name.split("/")[0] for name in touched_files([patch])}
 
 
 def _checkpatch_line(patch: Patch, source: Path) -> CheckLine:
