@@ -223,6 +223,21 @@ void lab_metric(const char *name, double value)
 	lab_event("\"event\":\"metric\",\"name\":\"%s\",\"value\":%.17g", name, value);
 }
 
+uint64_t lab_number(const char *text, uint64_t max)
+{
+	char *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	/* It would take a sign, and spaces before it, too. */
+	if (!isdigit((unsigned char)*text) || *end || errno || value > max) {
+		errno = 0;
+		lab_die("'%s' is not a number from 0 to %llu", text, (unsigned long long)max);
+	}
+	return value;
+}
+
 void lab_join(void)
 {
 	const char *cgroup = getenv("MGLRU_CGROUP");

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define NSEC_PER_SEC 1000000000ULL
+#define NSEC_PER_MSEC 1000000ULL
 #define NSEC_PER_USEC 1000ULL
 
 /* Open the channel; every other function needs it. Dies if it cannot. */
@@ -42,6 +43,9 @@ void lab_sample(const char *vmstat_names, const char *stat_names);
 
 /* Send one figure: {"event":"metric","name":NAME,"value":VALUE}. */
 void lab_metric(const char *name, double value);
+
+/* A whole number of an option, 0 to max; dies if the text is none. */
+uint64_t lab_number(const char *text, uint64_t max);
 
 /* Move the calling process into the cgroup under test. */
 void lab_join(void);

@@ -62,3 +62,10 @@ void latencies_report(struct latencies *all, const char *name)
 			  name, pairs);
 	}
 }
+
+uint32_t latencies_percentile(const struct latencies *all, unsigned int percent)
+{
+	size_t rank = (percent * all->count + 99) / 100;
+
+	return all->us[rank ? rank - 1 : 0];
+}

@@ -28,4 +28,7 @@ void latencies_add(struct latencies *all, uint64_t nsec);
  */
 void latencies_report(struct latencies *all, const char *name);
 
+/* What that many percent do not exceed, in us. Only after latencies_report(). */
+uint32_t latencies_percentile(const struct latencies *all, unsigned int percent);
+
 #endif

@@ -52,6 +52,7 @@ def programs() -> dict[str, Program]:
     return {
         "init": Program(("init.c", "machine.c")),
         "sampler": Program(("sampler.c",)),
+        "app_launch": Program(("app_launch.c", "latency.c")),
         "measure": Program(("measure.c",)),
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
