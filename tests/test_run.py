@@ -77,6 +77,17 @@ def test_postgresql_answers_under_a_limit(quiet: Ui) -> None:
         assert 0 < record.metrics["dirty_share_mean"] < 0.5
 
 
+def test_a_copy_runs_beside_what_is_in_use(quiet: Ui) -> None:
+    settings = ["dataset.size_mb=96", "dataset.file_mb=32", "limit=24M", "guest.memory_mb=512"]
+    settings += ["hot_mb=4", "anon_mb=4", "threads=1", "warmup_ms=100", "swap.zram_mb=32"]
+    for record in run(load_experiment("stream-copy", settings), quiet):
+        # About 1,700 MB a second, and the writes may come later than the copy.
+        assert 32 / 2000 <= record.metrics["beside_seconds"] <= 1
+        # 100 us of thinking, sometimes 80 us for the disk.
+        assert 0.5 / 180e-6 <= record.metrics["reads"] <= record.metrics["touches"]
+        assert record.metrics["workingset_refault_anon"] == record.metrics["pswpin"]
+
+
 def test_memcgs_are_created_removed_and_created_again(quiet: Ui) -> None:
     settings = ["groups=400", "window=100", "guest.memory_mb=512"]
     for record in run(load_experiment("memcg-create", settings), quiet):

@@ -53,6 +53,7 @@ def programs() -> dict[str, Program]:
         "init": Program(("init.c", "machine.c")),
         "sampler": Program(("sampler.c",)),
         "app_launch": Program(("app_launch.c", "latency.c")),
+        "workingset": Program(("workingset.c", "latency.c")),
         "measure": Program(("measure.c",)),
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
