@@ -51,6 +51,7 @@ def programs() -> dict[str, Program]:
     """Return all guest programs by name."""
     return {
         "init": Program(("init.c", "machine.c")),
+        "pace": Program(("pace.c",)),
         "sampler": Program(("sampler.c",)),
         "app_launch": Program(("app_launch.c", "latency.c")),
         "workingset": Program(("workingset.c", "latency.c")),
