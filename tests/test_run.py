@@ -88,6 +88,17 @@ def test_a_copy_runs_beside_what_is_in_use(quiet: Ui) -> None:
         assert record.metrics["workingset_refault_anon"] == record.metrics["pswpin"]
 
 
+def test_a_burst_of_writes_comes_beside_readers(quiet: Ui) -> None:
+    settings = ["dataset.size_mb=96", "dataset.file_mb=16", "limit=24M", "guest.memory_mb=512"]
+    settings += ["hot_mb=8", "threads=2", "warmup_ms=100", "burst_mb=48", "mb_us=500"]
+    for record in run(load_experiment("dirty-burst", settings), quiet):
+        # 48 times 500 us, and what the disk's 160 MB a second take beyond the limit.
+        assert 0.024 <= record.metrics["beside_seconds"] <= 2
+        assert record.metrics["oom_kill"] == 0
+        assert record.metrics["reads"] > 0
+        assert 0 < record.metrics["dirty_share_mean"] <= record.metrics["dirty_share_peak"] < 1
+
+
 def test_memcgs_are_created_removed_and_created_again(quiet: Ui) -> None:
     settings = ["groups=400", "window=100", "guest.memory_mb=512"]
     for record in run(load_experiment("memcg-create", settings), quiet):

@@ -54,6 +54,7 @@ def programs() -> dict[str, Program]:
         "pace": Program(("pace.c",)),
         "sampler": Program(("sampler.c",)),
         "app_launch": Program(("app_launch.c", "latency.c")),
+        "burst": Program(("burst.c",)),
         "workingset": Program(("workingset.c", "latency.c")),
         "measure": Program(("measure.c",)),
         "memcg_create": Program(("memcg_create.c",)),
