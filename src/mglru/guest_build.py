@@ -59,6 +59,7 @@ def programs() -> dict[str, Program]:
         "measure": Program(("measure.c",)),
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
+        "worker_load": Program(("worker_load.c", "latency.c")),
         "ycsb_wiredtiger": Program(
             ("ycsb_wiredtiger.c", "trace.c", "latency.c"), libraries=("wiredtiger",)
         ),
