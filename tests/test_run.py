@@ -99,6 +99,14 @@ def test_a_burst_of_writes_comes_beside_readers(quiet: Ui) -> None:
         assert 0 < record.metrics["dirty_share_mean"] <= record.metrics["dirty_share_peak"] < 1
 
 
+def test_nobody_is_killed_for_page_cache_in_use(quiet: Ui) -> None:
+    settings = ["dataset.file_mb=16", "dataset.size_mb=64", "limit=32M", "guest.memory_mb=512"]
+    settings += ["anon_mb=28", "rounds=10"]
+    for record in run(load_experiment("oom-aging", settings), quiet):
+        assert (record.metrics["rounds"], record.metrics["oom_kill"]) == (10, 0)
+        assert record.metrics["workingset_refault_file"] > 0
+
+
 def test_memcgs_are_created_removed_and_created_again(quiet: Ui) -> None:
     settings = ["groups=400", "window=100", "guest.memory_mb=512"]
     for record in run(load_experiment("memcg-create", settings), quiet):

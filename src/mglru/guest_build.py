@@ -56,6 +56,7 @@ def programs() -> dict[str, Program]:
         "app_launch": Program(("app_launch.c", "latency.c")),
         "burst": Program(("burst.c",)),
         "workingset": Program(("workingset.c", "latency.c")),
+        "oom_aging": Program(("oom_aging.c",)),
         "measure": Program(("measure.c",)),
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
