@@ -50,7 +50,16 @@ def test_a_changed_source_or_header_is_another_build(sources: Path) -> None:
     assert len({first, second, guest_program("init")}) == 3
 
 
-@pytest.mark.parametrize("name", ["init", "memcg_create", "get_scan_leveldb"])
+def test_a_library_to_preload_is_shared_and_does_not_depend_on_the_lab(sources: Path) -> None:
+    first = guest_program("no_spin")
+    assert "shared object" in subprocess.check_output(["file", first], text=True)
+    (sources / "lab.h").write_text((sources / "lab.h").read_text() + "\n/* changed */\n")
+    assert guest_program("no_spin") == first
+    (sources / "no_spin.c").write_text((sources / "no_spin.c").read_text() + "\n/* changed */\n")
+    assert guest_program("no_spin") != first
+
+
+@pytest.mark.parametrize("name", ["init", "memcg_create", "get_scan_leveldb", "no_spin"])
 def test_programs_compile_without_a_warning(
     sources: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -72,3 +72,10 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     lab.send_signal(signal.SIGINT)
     lab.wait(timeout=30)
     assert not alive(child)
+
+
+def test_the_end_of_a_log_can_be_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("first\n" + "x" * 5000 + "\nlast\n")
+    assert process.tail(log, 2) == ["x" * 400 + " ...", "last"]
+    assert process.tail(tmp_path / "none") == []

@@ -107,6 +107,16 @@ def test_nobody_is_killed_for_page_cache_in_use(quiet: Ui) -> None:
         assert record.metrics["workingset_refault_file"] > 0
 
 
+def test_mariadb_answers_from_swap(quiet: Ui) -> None:
+    settings = ["tables=1", "rows=20000", "pool_mb=48", "transactions=200", "warmup=100"]
+    settings += ["dataset.size_mb=300", "dataset.memory_mb=1024", "guest.memory_mb=768"]
+    for record in run(load_experiment("mysql-readonly", [*settings, "swap.disk_mb=128"]), quiet):
+        # 16 clients, each with 2,780 us of its own in a transaction.
+        assert 0 < record.metrics["tps"] < 16 / 2780e-6
+        assert record.metrics["pswpin"] > 0
+        assert record.metrics["workingset_refault_anon"] > 0
+
+
 def test_memcgs_are_created_removed_and_created_again(quiet: Ui) -> None:
     settings = ["groups=400", "window=100", "guest.memory_mb=512"]
     for record in run(load_experiment("memcg-create", settings), quiet):

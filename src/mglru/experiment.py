@@ -224,7 +224,7 @@ class Experiment(_Model):
     def programs(self) -> list[str]:
         """The guest programs that a run starts."""
         words = [word for step in self.steps for word in step.argv]
-        found = [match[1] for word in words if (match := PROGRAM.fullmatch(word))]
+        found = [name for word in words for name in PROGRAM.findall(word)]
         return [*found, SAMPLER] if self.sample else found
 
     @property

@@ -17,21 +17,30 @@ from mglru.paths import GUEST, cache_dir, locked, staged
 
 Note = Callable[[str], None]
 
-CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-static", "-pthread")
+CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra")
+STATIC = ("-static", "-pthread")
+SHARED = ("-shared", "-fPIC")
 COMPILE_LIMIT_SECONDS = 300
 
 
 @dataclass(frozen=True)
 class Program:
-    """One guest program.
+    """One guest program, or a library for LD_PRELOAD.
 
     Attributes:
         sources: its C files in guest/; lab.c comes with every program.
         libraries: what it is linked with, names in LIBRARIES.
+        preload: it is a shared library, loaded into programs of a userland.
     """
 
     sources: tuple[str, ...]
     libraries: tuple[str, ...] = ()
+    preload: bool = False
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """For the compiler."""
+        return (*CFLAGS, *(SHARED if self.preload else STATIC))
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,7 @@ def programs() -> dict[str, Program]:
         "workingset": Program(("workingset.c", "latency.c")),
         "oom_aging": Program(("oom_aging.c",)),
         "measure": Program(("measure.c",)),
+        "no_spin": Program(("no_spin.c",), preload=True),
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
         "worker_load": Program(("worker_load.c", "latency.c")),
@@ -98,12 +108,18 @@ def guest_program(name: str, note: Note | None = None) -> Path:
 
 
 def _sources(program: Program) -> list[Path]:
-    return [GUEST / source for source in (*program.sources, "lab.c")]
+    common = () if program.preload else ("lab.c",)
+    return [GUEST / source for source in (*program.sources, *common)]
+
+
+def _headers(program: Program) -> list[Path]:
+    """What decides the content, beside the sources: libraries have nothing to do with the lab."""
+    return [] if program.preload else sorted(GUEST.glob("*.h"))
 
 
 def _key(program: Program, libraries: list[Library]) -> str:
-    digest = hashlib.sha256("\n".join([compiler_version(), *CFLAGS]).encode())
-    for path in [*_sources(program), *sorted(GUEST.glob("*.h"))]:
+    digest = hashlib.sha256("\n".join([compiler_version(), *program.flags]).encode())
+    for path in [*_sources(program), *_headers(program)]:
         digest.update(_read(path))
     for library in libraries:
         digest.update("\n".join(flag for flag in library.flags if "/" not in flag).encode())
@@ -124,7 +140,13 @@ def _read(source: Path) -> bytes:
 
 def _build(target: Path, name: str, program: Program, libraries: list[Library]) -> None:
     flags = [flag for library in libraries for flag in library.flags]
-    command: list[str | Path] = [_compiler(), *CFLAGS, f"-I{GUEST}", *_sources(program), *flags]
+    command: list[str | Path] = [
+        _compiler(),
+        *program.flags,
+        f"-I{GUEST}",
+        *_sources(program),
+        *flags,
+    ]
     with staged(target) as staging:
         process.run(
             [*command, "-lm", "-o", staging / name],

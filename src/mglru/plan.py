@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mglru.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.errors import UsageError
-from mglru.experiment import PROGRAM, SAMPLER, Disk, Experiment, Step
+from mglru.experiment import SAMPLER, Disk, Experiment, Step
 from mglru.uml import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
@@ -204,6 +204,16 @@ def _argv(step: Step, experiment: Experiment, inputs: Inputs) -> list[str]:
     return fill(step, values, experiment, inputs.program)
 
 
+class _Programs:
+    """What {program:NAME} stands for: NAME is the format in which it is asked for."""
+
+    def __init__(self, program: Callable[[str], Path]) -> None:
+        self._program = program
+
+    def __format__(self, name: str) -> str:
+        return guest_path(self._program(name))
+
+
 def fill(
     step: Step | PreparedStep,
     values: Mapping[str, object],
@@ -223,11 +233,8 @@ def fill(
     """
     argv = []
     for word in step.argv:
-        if match := PROGRAM.fullmatch(word):
-            argv.append(guest_path(program(match[1])))
-            continue
         try:
-            argv.append(word.format_map(values))
+            argv.append(word.format_map({**values, "program": _Programs(program)}))
         except (KeyError, ValueError, IndexError) as error:
             raise UsageError(
                 f"experiment {experiment.name}, step {step.label}: '{word}' does not fit",

@@ -17,6 +17,7 @@ from pathlib import Path
 from mglru.errors import ExitCode, LabError
 
 TAIL_LINES = 20
+TAIL_WIDTH = 400
 POLL_SECONDS = 0.1
 # Where Debian has mke2fs, and which it leaves out of an ordinary user's PATH.
 ADMINISTRATORS_PATH = ":/usr/sbin:/sbin"
@@ -29,8 +30,11 @@ def cancel_all() -> None:
 
 
 def tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
-    """Return the last lines of a log file, decoded leniently."""
-    return path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else []
+    """Return the last lines of a log file, decoded leniently, each as long as can be read."""
+    if not path.exists():
+        return []
+    text = path.read_text(errors="replace").splitlines()[-lines:]
+    return [line if len(line) <= TAIL_WIDTH else line[:TAIL_WIDTH] + " ..." for line in text]
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

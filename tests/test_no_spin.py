@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""guest/no_spin.c: programs that wait by computing come to an end in virtual time."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mglru import channel
+from mglru.guest_build import guest_program
+from mglru.paths import REPO
+from mglru.uml import boot, guest_path
+from test_guest import kernel_build, request
+
+pytestmark = pytest.mark.guest
+WAYS = ("clock", "futex", "mutex", "yield")
+
+
+@pytest.fixture
+def spinner(tmp_path: Path) -> Path:
+    program = tmp_path / "spinner"
+    source = REPO / "tests" / "spinner.c"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-pthread", "-o", program, source], check=True)
+    return program
+
+
+def steps(spinner: Path, prefix: str) -> list[str]:
+    return [f"step\t{way}\t-\t/bin/sh\t-c\t{prefix} {guest_path(spinner)} {way}" for way in WAYS]
+
+
+def test_what_waits_by_computing_comes_to_an_end(tmp_path: Path, spinner: Path) -> None:
+    plan = steps(spinner, f"LD_PRELOAD={guest_path(guest_program('no_spin'))}")
+    (tmp_path / "boot").mkdir()
+    outcome = boot(request(kernel_build("6.12"), *plan), tmp_path / "boot")
+    report = channel.parse(outcome.channel.read_bytes())
+    assert [(step.label, step.status) for step in report.steps] == [(way, 0) for way in WAYS]
+    # Each wait is one of microseconds: to read a clock costs less than one.
+    assert all(step.seconds < 0.01 for step in report.steps)
+
+
+def test_without_it_they_never_end(tmp_path: Path, spinner: Path) -> None:
+    (tmp_path / "boot").mkdir()
+    plan = steps(spinner, "exec")
+    outcome = boot(request(kernel_build("6.12"), *plan, limit=3), tmp_path / "boot")
+    assert outcome.timed_out
+    assert channel.parse(outcome.channel.read_bytes()).steps == ()
