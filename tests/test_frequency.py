@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Part 3 of the series in a guest: what was used again is kept, if the switch says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mglru import channel
+from mglru.selfcheck import GUEST_KERNELS
+from mglru.uml import boot
+from test_guest import DISK, kernel_build, memcg, read_report, request, step
+
+pytestmark = pytest.mark.guest
+
+ENABLED = "/sys/kernel/mm/lru_gen/enabled"
+STOCK, SERIES = GUEST_KERNELS
+HOT = "dd if=/dev/data of=/dev/null bs=1M count=8"
+STREAM = "dd if=/dev/data of=/dev/null bs=1M count=16 skip=8"
+HOT_PAGES = 8 << 8
+
+
+def refaults_of_the_hot(name: str, switch: str, where: Path) -> float:
+    """Read 8 MiB three times in a cgroup of 16 MiB, then 16 MiB once, then the 8 MiB again."""
+    plan = [
+        f"write\t{ENABLED}\t{switch}",
+        *DISK,
+        *memcg("16M"),
+        *(step(f"hot{i}", HOT) for i in range(3)),
+        step("stream", STREAM),
+        "counters\tbegin",
+        step("again", HOT),
+        "counters\tend",
+    ]
+    report = read_report(boot(request(kernel_build(name), *plan), where))
+    assert not [step for step in report.steps if step.failed]
+    return channel.metrics_of(report)["workingset_refault_file"]
+
+
+@pytest.mark.parametrize(("kernel", "switch"), [(STOCK, "y"), (SERIES, "7")])
+def test_a_stream_evicts_what_is_used_often(kernel: str, switch: str, tmp_path: Path) -> None:
+    assert refaults_of_the_hot(kernel, switch, tmp_path) >= 0.9 * HOT_PAGES
+
+
+def test_with_frequency_guidance_a_stream_evicts_next_to_none_of_it(tmp_path: Path) -> None:
+    assert refaults_of_the_hot(SERIES, "y", tmp_path) <= 0.05 * HOT_PAGES
+
+
+def test_the_switch_reads_as_it_was_written(tmp_path: Path) -> None:
+    plan = [
+        step(f"read{value}", f"echo {value} >{ENABLED}; grep -q {shown} {ENABLED}")
+        for value, shown in (("9", "0x0009"), ("1", "0x0001"), ("n", "0x0000"), ("y", "0x0009"))
+    ]
+    report = read_report(boot(request(kernel_build(SERIES), *memcg("16M"), *plan), tmp_path))
+    assert len(report.steps) == len(plan)
+    assert not [step for step in report.steps if step.failed]
