@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,6 +237,23 @@ uint64_t lab_number(const char *text, uint64_t max)
 		lab_die("'%s' is not a number from 0 to %llu", text, (unsigned long long)max);
 	}
 	return value;
+}
+
+uint64_t lab_random(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+void lab_give_way(void)
+{
+	const struct sched_param none = { 0 };
+
+	if (sched_setscheduler(0, SCHED_IDLE, &none))
+		lab_die("cannot lower the priority");
 }
 
 void lab_join(void)

@@ -47,6 +47,16 @@ void lab_metric(const char *name, double value);
 /* A whole number of an option, 0 to max; dies if the text is none. */
 uint64_t lab_number(const char *text, uint64_t max);
 
+/* Steele, Lea and Flood's splitmix64: the next number, and the state for the one after it. */
+uint64_t lab_random(uint64_t *state);
+
+/*
+ * Let the kernel's threads run as soon as they are woken: in virtual time a
+ * program that computes would keep them from it until it waits. Inherited by
+ * all threads and processes that are started afterwards.
+ */
+void lab_give_way(void);
+
 /* Move the calling process into the cgroup under test. */
 void lab_join(void);
 

@@ -37,16 +37,6 @@ struct options {
 	const char *parent;
 };
 
-/* splitmix64: small, and good enough to choose groups. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
 static int compare_ns(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -178,7 +168,7 @@ static long *choose_half(const struct options *options)
 	for (long i = 0; i < options->groups; i++)
 		group[i] = i;
 	for (long i = 0; i < options->groups / 2; i++) {
-		long other = i + next_random(&state) % (options->groups - i);
+		long other = i + lab_random(&state) % (options->groups - i);
 		long swap = group[i];
 
 		group[i] = group[other];

@@ -64,11 +64,7 @@ struct worker {
 
 static uint64_t pick(struct worker *worker, uint64_t below)
 {
-	uint64_t z = (worker->random += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return (z ^ (z >> 31)) % below;
+	return lab_random(&worker->random) % below;
 }
 
 /* Like lab_write(), but tells how it went: half of what is done here may fail. */

@@ -22,7 +22,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -55,16 +54,6 @@ static struct part {
 
 /* Rounds that each allocator has finished; shared by all of them. */
 static atomic_ulong *done;
-
-/* splitmix64: small, and good enough to choose pauses. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
 
 static void check(void)
 {
@@ -184,21 +173,9 @@ static void __attribute__((noreturn)) allocate(uint64_t number)
 	while (done[number] < options.rounds) {
 		one_round(options.anon_mb / options.allocators * MB);
 		done[number]++;
-		lab_sleep_ns(next_random(&random) % (options.pause_us * NSEC_PER_USEC));
+		lab_sleep_ns(lab_random(&random) % (options.pause_us * NSEC_PER_USEC));
 	}
 	_exit(0);
-}
-
-/*
- * So that nobody's computing keeps the kernel's threads from running when they
- * are woken, the one above all that takes the memory of who was killed.
- */
-static void give_way(void)
-{
-	const struct sched_param none = { 0 };
-
-	if (sched_setscheduler(0, SCHED_IDLE, &none))
-		lab_die("cannot lower the priority");
 }
 
 /* Number 0 reads, the others allocate. */
@@ -252,7 +229,8 @@ int main(int argc, char **argv)
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (done == MAP_FAILED)
 		lab_die("cannot map a page");
-	give_way();
+	/* Above all to the kernel's thread that takes the memory of who was killed. */
+	lab_give_way();
 	signal(SIGTERM, SIG_IGN);
 	for (uint64_t number = 0; number <= options.allocators; number++)
 		start(number);

@@ -38,23 +38,13 @@ struct trace trace_load(const char *path)
 	return trace;
 }
 
-/* Steele, Lea and Flood's splitmix64. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return z ^ (z >> 31);
-}
-
 void trace_fill(void *out, size_t size, uint64_t key, uint64_t version)
 {
 	uint64_t state = key ^ version << 32;
 	char *at = out;
 
 	while (size) {
-		uint64_t word = next_random(&state);
+		uint64_t word = lab_random(&state);
 		size_t part = size < sizeof(word) ? size : sizeof(word);
 
 		memcpy(at, &word, part);

@@ -60,7 +60,7 @@ static uint64_t draw(void)
 	return (seed * 0x2545f4914f6cdd1dULL) >> 32;
 }
 
-static void make_group(int group)
+static void make_groups(void)
 {
 	const char *parent = getenv("MGLRU_CGROUP");
 	char path[512];
@@ -70,9 +70,11 @@ static void make_group(int group)
 		lab_die("worker_load: needs a cgroup under test");
 	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", parent);
 	lab_write(path, "+memory");
-	snprintf(path, sizeof(path), "%s/g%d", parent, group);
-	if (mkdir(path, 0755) && errno != EEXIST)
-		lab_die("worker_load: cannot create %s", path);
+	for (int group = 0; group < groups; group++) {
+		snprintf(path, sizeof(path), "%s/g%d", parent, group);
+		if (mkdir(path, 0755) && errno != EEXIST)
+			lab_die("worker_load: cannot create %s", path);
+	}
 }
 
 static void join_group(int group)
@@ -267,8 +269,7 @@ int main(int argc, char **argv)
 	/* A worker that is gone is an error of write(). */
 	signal(SIGPIPE, SIG_IGN);
 	latencies_init(&latencies, MAX_REQUESTS);
-	for (int group = 0; group < groups; group++)
-		make_group(group);
+	make_groups();
 	for (int i = 0; i < nr_workers; i++)
 		start_worker(i, argv + optind);
 	begin = lab_now_ns();

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -74,16 +73,6 @@ static void touch_page(size_t page)
 
 static struct kind files = { "read", "reads", .use = read_page };
 static struct kind anon = { "touch", "touches", .use = touch_page };
-
-/* splitmix64: small, and good enough to choose pages. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
 
 static void __attribute__((noreturn)) usage(const char *problem, const char *word)
 {
@@ -160,7 +149,7 @@ static void *use_forever(void *argument)
 		int counts = measuring;
 		uint64_t begin = lab_now_ns();
 
-		kind->use(next_random(&random) % kind->pages);
+		kind->use(lab_random(&random) % kind->pages);
 		if (counts)
 			latencies_add(&kind->latencies, lab_now_ns() - begin);
 		lab_sleep_ns(options.think_us * NSEC_PER_USEC);
@@ -178,19 +167,6 @@ static void open_file(void)
 	errno = 0;
 	if ((size_t)status.st_size < files.pages * PAGE_BYTES)
 		lab_die("%s has less than %zu MB", options.file, (size_t)files.megabytes);
-}
-
-/*
- * So that nobody's computing keeps the kernel's threads from running when they
- * are woken: in virtual time it would do so until it waits. Inherited by all
- * threads and by PROGRAM.
- */
-static void give_way(void)
-{
-	const struct sched_param none = { 0 };
-
-	if (sched_setscheduler(0, SCHED_IDLE, &none))
-		lab_die("cannot lower the priority");
 }
 
 /* All of it once, in the cgroup. */
@@ -218,7 +194,7 @@ static void fill_memory(void)
 
 		memset(words, 1, PAGE_BYTES);
 		for (size_t i = 0; i < RANDOM_BYTES / sizeof(*words); i++)
-			words[i] = next_random(&random);
+			words[i] = lab_random(&random);
 	}
 }
 
@@ -271,7 +247,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	lab_open();
 	argv = parse(argv);
-	give_way();
+	lab_give_way();
 	if (files.threads) {
 		open_file();
 		latencies_init(&files.latencies, MAX_OPERATIONS);

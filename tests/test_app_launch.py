@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from mglru import channel
-from mglru.guest_build import guest_program
-from mglru.uml import boot, guest_path
-from test_guest import kernel_build, memcg, request
+from test_guest import memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest
 
@@ -20,11 +17,7 @@ OPTIONS = ("--root", "/", "--warmup", "1", "--pause-ms", "1000")
 
 def launch(tmp_path: Path, *arguments: str) -> channel.GuestReport:
     """Run it in a guest."""
-    program = guest_path(guest_program("app_launch"))
-    line = "\t".join(["step", "run", "-", program, *arguments]).replace("\n", "\v")
-    directory = Path(tempfile.mkdtemp(dir=tmp_path))
-    outcome = boot(request(kernel_build("6.12"), *memcg("64M"), line), directory)
-    return channel.parse(outcome.channel.read_bytes())
+    return run_plan(tmp_path, *memcg("64M"), program_step("app_launch", *arguments))
 
 
 def test_a_start_is_what_it_waits_and_its_share_of_the_processor(tmp_path: Path) -> None:

@@ -8,18 +8,15 @@ from pathlib import Path
 import pytest
 
 from mglru import channel
-from mglru.guest_build import guest_program
-from mglru.uml import boot, guest_path
-from test_guest import kernel_build, request, step
+from test_guest import program_step, run_plan, step
 
 pytestmark = pytest.mark.guest
 
 
 def burst(tmp_path: Path, *arguments: str) -> channel.GuestReport:
-    line = "\t".join(["step", "burst", "-", guest_path(guest_program("burst")), *arguments])
+    line = program_step("burst", *arguments)
     check = step("size", "test $(wc -c </mnt/file) = $((3 << 20))").replace("/work", "")
-    outcome = boot(request(kernel_build("6.12"), "cgroup\t2", line, check), tmp_path)
-    return channel.parse(outcome.channel.read_bytes())
+    return run_plan(tmp_path, "cgroup\t2", line, check)
 
 
 @pytest.mark.parametrize(("pause_us", "seconds"), [("0", 0), ("20000", 0.06)])

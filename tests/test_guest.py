@@ -10,6 +10,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from mglru.errors import LabError
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
 from mglru.paths import REPO
+from mglru.plan import _line
 from mglru.recipe import make_recipe
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source import cached
@@ -74,6 +76,17 @@ def memcg(limit: str) -> tuple[str, ...]:
 
 def step(label: str, script: str) -> str:
     return f"step\t{label}\t{CGROUP}\t/bin/sh\t-c\t{script}"
+
+
+def program_step(name: str, *arguments: str, cgroup: str = "-") -> str:
+    """The line of a plan that starts a guest program as the step `run`."""
+    return _line("step", "run", cgroup, guest_path(guest_program(name)), *arguments)
+
+
+def run_plan(tmp_path: Path, *plan: str) -> channel.GuestReport:
+    """Carry out a plan on stock 6.12, in a directory of its own."""
+    directory = Path(tempfile.mkdtemp(dir=tmp_path))
+    return read_report(boot(request(kernel_build("6.12"), *plan), directory))
 
 
 @pytest.fixture(params=GUEST_KERNELS)

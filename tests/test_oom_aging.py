@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from mglru import channel
-from mglru.guest_build import guest_program
-from mglru.uml import boot, guest_path
-from test_guest import CGROUP, kernel_build, memcg, request
+from mglru.uml import guest_path
+from test_guest import CGROUP, memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest
 SMALL = ("--readers", "2", "--allocators", "2", "--rounds", "5", "--pause-us", "500")
@@ -24,11 +22,8 @@ def make_file(tmp_path: Path, size: int) -> str:
 
 
 def oom_aging(tmp_path: Path, limit: str, *arguments: str) -> channel.GuestReport:
-    line = "\t".join(["step", "run", CGROUP, guest_path(guest_program("oom_aging")), *arguments])
-    plan = [*memcg(limit), "counters\tbegin", line, "counters\tend"]
-    directory = Path(tempfile.mkdtemp(dir=tmp_path))
-    outcome = boot(request(kernel_build("6.12"), *plan), directory)
-    return channel.parse(outcome.channel.read_bytes())
+    line = program_step("oom_aging", *arguments, cgroup=CGROUP)
+    return run_plan(tmp_path, *memcg(limit), "counters\tbegin", line, "counters\tend")
 
 
 def test_all_rounds_are_done_where_there_is_room(tmp_path: Path) -> None:

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from mglru import channel
-from mglru.guest_build import guest_program
-from mglru.uml import boot, guest_path
-from test_guest import CGROUP, kernel_build, memcg, request
+from test_guest import CGROUP, memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest
 
@@ -28,11 +25,8 @@ echo ready; while read size number; do sleep $wait; echo ok; done"""
 
 def load(tmp_path: Path, *arguments: str, steps: tuple[str, ...] = ()) -> channel.GuestReport:
     """Run it in a guest."""
-    program = guest_path(guest_program("worker_load"))
-    line = "\t".join(["step", "run", "-", program, *arguments]).replace("\n", "\v")
-    directory = Path(tempfile.mkdtemp(dir=tmp_path))
-    outcome = boot(request(kernel_build("6.12"), *memcg("64M"), line, *steps), directory)
-    return channel.parse(outcome.channel.read_bytes())
+    line = program_step("worker_load", *arguments)
+    return run_plan(tmp_path, *memcg("64M"), line, *steps)
 
 
 def shell(script: str) -> tuple[str, ...]:

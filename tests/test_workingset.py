@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from mglru import channel
-from mglru.guest_build import guest_program
-from mglru.uml import boot, guest_path
-from test_guest import kernel_build, memcg, request
+from mglru.uml import guest_path
+from test_guest import memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest
 FILE_MB = 2
@@ -27,10 +25,7 @@ def file(tmp_path: Path) -> str:
 
 def workingset(tmp_path: Path, limit: str, *arguments: str) -> channel.GuestReport:
     """Run it in a guest."""
-    line = "\t".join(["step", "run", "-", guest_path(guest_program("workingset")), *arguments])
-    directory = Path(tempfile.mkdtemp(dir=tmp_path))
-    outcome = boot(request(kernel_build("6.12"), *memcg(limit), line), directory)
-    return channel.parse(outcome.channel.read_bytes())
+    return run_plan(tmp_path, *memcg(limit), program_step("workingset", *arguments))
 
 
 def test_it_uses_all_of_it_while_the_program_runs(tmp_path: Path, file: str) -> None:

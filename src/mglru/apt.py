@@ -20,6 +20,7 @@ from mglru.errors import LabError, UsageError
 from mglru.paths import cache_dir, locked
 
 DOWNLOAD_LIMIT_SECONDS = 1800
+CHECK_APT = "check the network and the machine's apt configuration"
 OWN_SOURCE = "or give a kernel source tree of your own: --source DIR|TARBALL"
 # One package in the output of `apt-get --print-uris`: 'ADDRESS' FILE BYTES [CHECKSUM]
 _PACKAGE = re.compile(r"^'[^']+' (?P<file>\S+_\S+_\S+\.deb) (?P<bytes>\d+)", re.MULTILINE)
@@ -101,6 +102,24 @@ def _lists_name(suites: Sequence[str], kind: str) -> str:
     return "-".join([*suites, *(["source"] if kind == "deb-src" else [])])
 
 
+def _apt_get(
+    arguments: Sequence[str],
+    purpose: str,
+    *,
+    next_step: str = CHECK_APT,
+    cwd: Path | None = None,
+    on_tick: Callable[[], None] | None = None,
+) -> str:
+    return process.run(
+        ["apt-get", *arguments],
+        purpose=purpose,
+        cwd=cwd,
+        next_step=next_step,
+        limit_seconds=DOWNLOAD_LIMIT_SECONDS,
+        on_tick=on_tick,
+    )
+
+
 def fetch(package: str, suites: Sequence[str], into: Path) -> Path:
     """Download the newest version of a package from the suites and return the .deb.
 
@@ -113,17 +132,11 @@ def fetch(package: str, suites: Sequence[str], into: Path) -> Path:
             next_step=("give a kernel source tree of your own: --source DIR|TARBALL"),
         )
     purpose = f"download {package} from Debian ({', '.join(suites)})"
-    next_step = f"check the network and the machine's apt configuration, {OWN_SOURCE}"
+    next_step = f"{CHECK_APT}, {OWN_SOURCE}"
     with locked(cache_dir("apt") / "-".join(suites)):
         options = _private_options(suites)
         for arguments in (["update", "--error-on=any"], ["download", package]):
-            process.run(
-                ["apt-get", *options, *arguments],
-                purpose=purpose,
-                cwd=into,
-                next_step=next_step,
-                limit_seconds=DOWNLOAD_LIMIT_SECONDS,
-            )
+            _apt_get([*options, *arguments], purpose, next_step=next_step, cwd=into)
     found = sorted(into.glob(f"{package}_*.deb"))
     if len(found) != 1:
         raise LabError(f"cannot {purpose}: no file arrived", next_step=next_step)
@@ -185,13 +198,7 @@ class Closure:
     def _run(
         self, arguments: Sequence[str], what: str, on_tick: Callable[[], None] | None = None
     ) -> str:
-        return process.run(
-            ["apt-get", *arguments],
-            purpose=f"{what} of {self._where}",
-            next_step="check the network and the machine's apt configuration",
-            limit_seconds=DOWNLOAD_LIMIT_SECONDS,
-            on_tick=on_tick,
-        )
+        return _apt_get(arguments, f"{what} of {self._where}", on_tick=on_tick)
 
     def _explain(self, error: LabError) -> LabError:
         unknown = [a or b for a, b in _NO_PACKAGE.findall("\n".join(error.log_tail))]
@@ -252,13 +259,8 @@ def fetch_source(package: str, suites: Sequence[str], into: Path) -> Path:
         source = ["source", "--download-only", "--tar-only", package]
         for arguments in (["update", "--error-on=any"], source):
             try:
-                process.run(
-                    ["apt-get", *options, *arguments],
-                    purpose=f"download the sources of {package} from {where}",
-                    cwd=into,
-                    next_step="check the network and the machine's apt configuration",
-                    limit_seconds=DOWNLOAD_LIMIT_SECONDS,
-                )
+                purpose = f"download the sources of {package} from {where}"
+                _apt_get([*options, *arguments], purpose, cwd=into)
             except LabError as error:
                 if not any("Unable to find a source package" in line for line in error.log_tail):
                     raise

@@ -159,14 +159,14 @@ def _swap_lines(experiment: Experiment) -> list[str]:
     swap = experiment.swap
     if swap is None:
         return []
-    if swap.zram_mb:
+    if swap.disk_mb is None:
         return [
             _line("write", "/sys/block/zram0/disksize", f"{swap.zram_mb}M"),
             _line("swap", "/dev/zram0"),
         ]
     device = f"/dev/{SWAP_DISK}"
     return [
-        _null_blk(SWAP_DISK, swap.disk_mb or 0, swap.completion_us, 0),
+        _null_blk(SWAP_DISK, swap.disk_mb, swap.completion_us, 0),
         # So that to swap a page out takes no memory.
         _line("fill", device),
         _line("swap", device),
