@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define VMSTAT "/proc/vmstat"
-
 static int channel = -1;
 
 /* One write() a line, so that lines of several threads do not mix. */
@@ -157,10 +155,9 @@ static int is_wanted(const char *name, const char *wanted)
 	return !wanted;
 }
 
-/* "name value\n" lines as a JSON object, of all names or of those in a list. */
-static void counters_object(char *out, size_t size, const char *path, const char *wanted)
+void lab_counters_object(char *out, size_t size, const char *path, const char *wanted)
 {
-	char text[32768], *line, *rest = text;
+	char text[LAB_OBJECT_SIZE], *line, *rest = text;
 	size_t used = 1;
 
 	strcpy(out, "{");
@@ -181,8 +178,20 @@ static void counters_object(char *out, size_t size, const char *path, const char
 	strcpy(out + used, "}");
 }
 
-/* The path of a file of the cgroup under test, in a buffer that the next call uses again. */
-static const char *cgroup_file(const char *name)
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", and a line for "full". */
+void lab_pressure_object(char *out, size_t size)
+{
+	unsigned long long some = 0, full = 0;
+	char text[512];
+
+	strcpy(out, "{}");
+	if (lab_read(lab_cgroup_file("memory.pressure"), text, sizeof(text)) < 0)
+		return;
+	if (sscanf(text, "some %*s %*s %*s total=%llu full %*s %*s %*s total=%llu", &some, &full) == 2)
+		snprintf(out, size, "{\"some\":%llu,\"full\":%llu}", some, full);
+}
+
+const char *lab_cgroup_file(const char *name)
 {
 	const char *cgroup = getenv("MGLRU_CGROUP");
 	static char path[512];
@@ -191,32 +200,35 @@ static const char *cgroup_file(const char *name)
 	return path;
 }
 
-void lab_counters(const char *phase)
+void lab_mark(const char *mark)
 {
-	static char vmstat[32768], stat[32768], events[4096];
-	uint64_t now = lab_now_ns();
+	int fd = open("/sys/kernel/tracing/trace_marker", O_WRONLY | O_CLOEXEC);
 
-	counters_object(vmstat, sizeof(vmstat), VMSTAT, NULL);
-	counters_object(stat, sizeof(stat), cgroup_file("memory.stat"), NULL);
-	counters_object(events, sizeof(events), cgroup_file("memory.events"), NULL);
-	/* cgroup v1 */
-	if (!strcmp(events, "{}"))
-		counters_object(events, sizeof(events), cgroup_file("memory.oom_control"),
-				"oom_kill");
-	lab_event("\"event\":\"counters\",\"phase\":\"%s\",\"clock_ns\":%llu,\"vmstat\":%s,"
-		  "\"memory.stat\":%s,\"memory.events\":%s",
-		  phase, (unsigned long long)now, vmstat, stat, events);
+	/* Without a recording there is no such file. */
+	if (fd < 0)
+		return;
+	if (write(fd, mark, strlen(mark)) < 0)
+		lab_die("cannot leave the mark %s", mark);
+	close(fd);
 }
 
-void lab_sample(const char *vmstat_names, const char *stat_names)
+void lab_counters(const char *phase)
 {
-	static char vmstat[4096], stat[4096];
+	static char vmstat[LAB_OBJECT_SIZE], stat[LAB_OBJECT_SIZE], events[4096], pressure[128];
 	uint64_t now = lab_now_ns();
 
-	counters_object(vmstat, sizeof(vmstat), VMSTAT, vmstat_names);
-	counters_object(stat, sizeof(stat), cgroup_file("memory.stat"), stat_names);
-	lab_event("\"event\":\"sample\",\"clock_ns\":%llu,\"vmstat\":%s,\"memory.stat\":%s",
-		  (unsigned long long)now, vmstat, stat);
+	lab_mark(phase);
+	lab_counters_object(vmstat, sizeof(vmstat), "/proc/vmstat", NULL);
+	lab_counters_object(stat, sizeof(stat), lab_cgroup_file("memory.stat"), NULL);
+	lab_counters_object(events, sizeof(events), lab_cgroup_file("memory.events"), NULL);
+	/* cgroup v1 */
+	if (!strcmp(events, "{}"))
+		lab_counters_object(events, sizeof(events), lab_cgroup_file("memory.oom_control"),
+				    "oom_kill");
+	lab_pressure_object(pressure, sizeof(pressure));
+	lab_event("\"event\":\"counters\",\"phase\":\"%s\",\"clock_ns\":%llu,\"vmstat\":%s,"
+		  "\"memory.stat\":%s,\"memory.events\":%s,\"memory.pressure\":%s",
+		  phase, (unsigned long long)now, vmstat, stat, events, pressure);
 }
 
 void lab_metric(const char *name, double value)
@@ -265,6 +277,7 @@ void lab_join(void)
 		return;
 	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
 	lab_write(path, "0");
+	lab_mark("join");
 }
 
 uint64_t lab_now_ns(void)

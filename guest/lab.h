@@ -27,19 +27,35 @@ void lab_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void lab_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /*
- * Send all of /proc/vmstat and the cgroup's memory.stat and memory.events,
- * with the time: {"event":"counters","phase":PHASE,"clock_ns":N,
- * "vmstat":{...},"memory.stat":{...},"memory.events":{...}}. Names are those
- * of cgroup v2, as far as v1 has the same figure.
+ * Send all of /proc/vmstat and the cgroup's memory.stat, memory.events and
+ * memory.pressure, with the time: {"event":"counters","phase":PHASE,
+ * "clock_ns":N,"vmstat":{...},"memory.stat":{...},"memory.events":{...},
+ * "memory.pressure":{"some":US,"full":US}}. Names are those of cgroup v2, as
+ * far as v1 has the same figure.
  * The measured part of a run lies between the phases "begin" and "end".
  */
 void lab_counters(const char *phase);
 
+/* Room for what the next two return. */
+#define LAB_OBJECT_SIZE 32768
+
 /*
- * Send some of these figures: {"event":"sample","clock_ns":N,"vmstat":{...},
- * "memory.stat":{...}}. Names are separated by commas; NULL is all of them.
+ * "name value" lines as a JSON object, of all names or of those in a list
+ * (separated by commas; NULL: all). A file that is not there gives {}.
  */
-void lab_sample(const char *vmstat_names, const char *stat_names);
+void lab_counters_object(char *out, size_t size, const char *path, const char *wanted);
+
+/* The cgroup's memory.pressure as {"some":US,"full":US}; {} if it has none. */
+void lab_pressure_object(char *out, size_t size);
+
+/* The path of a file of the cgroup under test, in a buffer that the next call uses again. */
+const char *lab_cgroup_file(const char *name);
+
+/*
+ * Leave a mark (up to eight characters) among the kernel's trace events, if
+ * they are being recorded: "join", "begin", "end".
+ */
+void lab_mark(const char *mark);
 
 /* Send one figure: {"event":"metric","name":NAME,"value":VALUE}. */
 void lab_metric(const char *name, double value);

@@ -270,6 +270,24 @@ def test_samples_between_begin_and_end_give_mean_and_peak() -> None:
     assert metrics["dirty_share_peak"] == pytest.approx(0.75)
 
 
+def test_pressure_is_what_it_rose_by() -> None:
+    pressure = [{"some": 100, "full": 40}, {"some": 350, "full": 40}]
+    parts = [
+        line(
+            event="counters",
+            phase=phase,
+            clock_ns=clock,
+            vmstat={},
+            **{"memory.pressure": figures},
+        )
+        for phase, clock, figures in zip(("begin", "end"), (1, 2), pressure, strict=True)
+    ]
+    metrics = metrics_of(parse("".join([*parts, line(event="done")])))
+    assert metrics["psi_some_us"] == 250
+    assert metrics["psi_full_us"] == 0
+    assert "psi_some_us" not in metrics_of(parse(whole()))
+
+
 def test_without_samples_there_are_no_figures_of_them() -> None:
     assert not any("dirty_share" in name for name in metrics_of(parse(whole())))
 

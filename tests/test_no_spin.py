@@ -34,7 +34,7 @@ def test_what_waits_by_computing_comes_to_an_end(tmp_path: Path, spinner: Path) 
     plan = steps(spinner, f"LD_PRELOAD={guest_path(guest_program('no_spin'))}")
     (tmp_path / "boot").mkdir()
     outcome = boot(request(kernel_build("6.12"), *plan), tmp_path / "boot")
-    report = channel.parse(outcome.channel.read_bytes())
+    report = channel.parse(outcome.reported)
     assert [(step.label, step.status) for step in report.steps] == [(way, 0) for way in WAYS]
     # Each wait is one of microseconds: to read a clock costs less than one.
     assert all(step.seconds < 0.01 for step in report.steps)
@@ -45,4 +45,4 @@ def test_without_it_they_never_end(tmp_path: Path, spinner: Path) -> None:
     plan = steps(spinner, "exec")
     outcome = boot(request(kernel_build("6.12"), *plan, limit=3), tmp_path / "boot")
     assert outcome.timed_out
-    assert channel.parse(outcome.channel.read_bytes()).steps == ()
+    assert channel.parse(outcome.reported).steps == ()

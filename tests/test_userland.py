@@ -215,7 +215,7 @@ def test_a_guest_runs_the_programs_of_its_userland(tmp_path: Path, quiet: Ui) ->
     ]
     (tmp_path / "boot").mkdir()
     outcome = boot(request(kernel_build("6.12"), *plan), tmp_path / "boot")
-    report = channel.parse(outcome.channel.read_bytes())
+    report = channel.parse(outcome.reported)
     assert report.errors == ()
     assert {step.label: step.status for step in report.steps} == dict.fromkeys(checks, 0)
     assert not os.path.lexists(tree.root / "etc/x")
@@ -234,5 +234,5 @@ def test_a_result_names_the_packages(quiet: Ui) -> None:
 @pytest.mark.guest
 def test_a_userland_that_is_not_there_is_said(tmp_path: Path) -> None:
     outcome = boot(request(kernel_build("6.12"), "userland\t/run/host/nowhere"), tmp_path)
-    report = channel.parse(outcome.channel.read_bytes())
+    report = channel.parse(outcome.reported)
     assert any("cannot bind /run to /run/host/nowhere/run" in error for error in report.errors)

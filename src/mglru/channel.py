@@ -34,6 +34,7 @@ from mglru.events import (
     SymbolProof,
 )
 from mglru.latency import Histogram
+from mglru.timeline import Timeline, make_timeline
 
 SHOWN_CHARACTERS = 120
 _E = TypeVar("_E", bound=EventBase)
@@ -244,3 +245,8 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
     ended = [step for step in report.steps if not (step.stopped or step.failed)]
     metrics |= {f"{step.label}_seconds": step.seconds for step in ended}
     return metrics | report.metrics
+
+
+def timeline_of(report: GuestReport) -> Timeline | None:
+    """Return the figures over time of the measured part, None if there are none."""
+    return make_timeline(report.phase(BEGIN), report.phase(END), report.samples)

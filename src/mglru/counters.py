@@ -64,15 +64,23 @@ def kernel_figures(begin: Counters, end: Counters) -> dict[str, float]:
     """Return what event counters rose by between two snapshots, and gauges at the second.
 
     A figure of the cgroup wins over the whole system's of the same name, except
-    VMSTAT_ALWAYS.
+    VMSTAT_ALWAYS. `psi_some_us` and `psi_full_us` are the cgroup's memory.pressure.
     """
-    figures: dict[str, float] = {}
+    figures = {
+        psi_name(share): float(us - begin.memory_pressure.get(share, 0))
+        for share, us in end.memory_pressure.items()
+    }
     for rule, before, after in _sources(begin, end):
         for name, value in after.items():
             if name in VMSTAT_ALWAYS and after is not end.vmstat:
                 continue
             figures[name] = float(value - before.get(name, 0) if rule(name) else value)
     return figures
+
+
+def psi_name(share: str) -> str:
+    """Return the metric of a line of memory.pressure (`some` or `full`), in microseconds."""
+    return f"psi_{share}_us"
 
 
 def fallen(begin: Counters, end: Counters) -> list[str]:

@@ -31,6 +31,8 @@ class Counters(EventBase):
         vmstat: /proc/vmstat (pages or events; pgpgin and pgpgout in kB).
         memory_stat: memory.stat of the cgroup under test (bytes or events).
         memory_events: memory.events of the cgroup under test; empty for the root.
+        memory_pressure: microseconds in which `some` or all (`full`) of its tasks waited for
+            memory; empty for the root and on cgroup v1.
     """
 
     event: Literal["counters"]
@@ -39,6 +41,21 @@ class Counters(EventBase):
     vmstat: dict[str, _Signed]
     memory_stat: dict[str, _Signed] = Field(alias="memory.stat", default_factory=dict)
     memory_events: dict[str, _Signed] = Field(alias="memory.events", default_factory=dict)
+    memory_pressure: dict[str, _Unsigned] = Field(alias="memory.pressure", default_factory=dict)
+
+
+class Generations(EventBase):
+    """Sizes of the generations of the cgroup under test and of all below it, youngest first.
+
+    Attributes:
+        max_seq: of the youngest one; rises by one with each aging.
+        anon: pages, one number a generation; all 0 with the classic LRU.
+        file: likewise.
+    """
+
+    max_seq: _Unsigned
+    anon: list[_Unsigned]
+    file: list[_Unsigned]
 
 
 class Sample(EventBase):
@@ -48,12 +65,18 @@ class Sample(EventBase):
         clock_ns: the guest's monotonic clock in nanoseconds.
         vmstat: of /proc/vmstat, those asked for.
         memory_stat: of memory.stat of the cgroup under test, those asked for.
+        memory_current: bytes charged to the cgroup under test.
+        memory_pressure: as in `Counters`.
+        generations: of the cgroup under test, None if the sampler does not tell.
     """
 
     event: Literal["sample"]
     clock_ns: _Unsigned
     vmstat: dict[str, _Signed]
     memory_stat: dict[str, _Signed] = Field(alias="memory.stat", default_factory=dict)
+    memory_current: _Unsigned = Field(alias="memory.current", default=0)
+    memory_pressure: dict[str, _Unsigned] = Field(alias="memory.pressure", default_factory=dict)
+    generations: Generations | None = None
 
 
 class Metric(EventBase):

@@ -112,7 +112,7 @@ class Swap(_Model):
 
 
 class Sample(_Model):
-    """Which counters are read at an interval of the guest's clock.
+    """Which counters are read at an interval of the guest's clock, beside those of the sampler.
 
     Attributes:
         interval_ms: between two samples.
@@ -121,9 +121,10 @@ class Sample(_Model):
             reading that file brings the kernel's own view of the cgroup's dirty pages up to date.
     """
 
-    interval_ms: float = Field(ge=0.1)
+    interval_ms: float = Field(default=4, ge=0.1)
     vmstat: tuple[str, ...] = (
         *("nr_file_pages", "nr_shmem", "nr_dirty", "nr_writeback", "nr_anon_pages"),
+        *("nr_active_file", "nr_inactive_file", "nr_active_anon", "nr_inactive_anon"),
         *("nr_dirty_threshold", "nr_dirty_background_threshold"),
         *("pgpgin", "pgpgout", "pswpin", "pswpout", "pgscan_direct", "pgscan_kswapd"),
         *("workingset_refault_anon", "workingset_refault_file"),
@@ -216,6 +217,11 @@ class Experiment(_Model):
         return self
 
     @property
+    def sampling(self) -> Sample | None:
+        """What is sampled: in real time, where it takes time, only what the file asks for."""
+        return self.sample or (Sample() if self.time == "virtual" else None)
+
+    @property
     def driver_counts(self) -> bool:
         """Whether a program of the steps sends the counters itself (after its warm-up)."""
         return any(step.join == "program" for step in self.steps)
@@ -225,7 +231,7 @@ class Experiment(_Model):
         """The guest programs that a run starts."""
         words = [word for step in self.steps for word in step.argv]
         found = [name for word in words for name in PROGRAM.findall(word)]
-        return [*found, SAMPLER] if self.sample else found
+        return [*found, SAMPLER] if self.sampling else found
 
     @property
     def sha256(self) -> str:

@@ -62,6 +62,7 @@ def programs() -> dict[str, Program]:
         "init": Program(("init.c", "machine.c")),
         "pace": Program(("pace.c",)),
         "sampler": Program(("sampler.c",)),
+        "recorder": Program(("recorder.c",)),
         "app_launch": Program(("app_launch.c", "latency.c")),
         "burst": Program(("burst.c",)),
         "workingset": Program(("workingset.c", "latency.c")),

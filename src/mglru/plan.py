@@ -174,7 +174,7 @@ def _swap_lines(experiment: Experiment) -> list[str]:
 
 
 def _sampler_lines(experiment: Experiment, inputs: Inputs) -> list[str]:
-    sample = experiment.sample
+    sample = experiment.sampling
     if sample is None:
         return []
     names = (",".join(sample.vmstat), ",".join(sample.memory_stat))
@@ -185,7 +185,7 @@ def _sampler_lines(experiment: Experiment, inputs: Inputs) -> list[str]:
 def _background(experiment: Experiment) -> list[str]:
     """Return what is to be stopped, the last started first."""
     labels = [step.label for step in experiment.steps if step.background]
-    return [*reversed(labels), *([SAMPLER] if experiment.sample else [])]
+    return [*reversed(labels), *([SAMPLER] if experiment.sampling else [])]
 
 
 def _step_lines(experiment: Experiment, inputs: Inputs) -> Iterable[str]:

@@ -115,7 +115,7 @@ def _check(experiment: Experiment, kernel: Build, outcome: Boot) -> None:
     Raises:
         LabError: one did not; the console's end is the end of its output.
     """
-    report = channel.parse(outcome.channel.read_bytes())
+    report = channel.parse(outcome.reported)
     expected = Expectation(KERNEL, kernel.recipe, ())
     prove(report, expected)
     if found := problems(outcome, report, expected, LIMIT_SECONDS):

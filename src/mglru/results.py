@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,9 +21,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, c
 
 from mglru import stats
 from mglru.errors import LabError, UsageError
+from mglru.timeline import Timeline
 
 FORMAT = 1
 STDOUT = "-"
+# An array of numbers as json.dumps() indents it; in a string a line never ends.
+_NUMBERS = re.compile(r"\[\n\s*([-+.\deE]+(?:,\n\s*[-+.\deE]+)*)\n\s*\]")
 
 
 class _Model(BaseModel):
@@ -136,6 +140,7 @@ class BootRecord(_Model):
         build: the key of the build.
         real_seconds: of the host, for the whole boot.
         latency: HdrHistogram V2 in base64, by name.
+        timeline: figures over time; of a kernel's first boot only.
     """
 
     kernel: str
@@ -147,6 +152,7 @@ class BootRecord(_Model):
     build: str = ""
     real_seconds: float = 0.0
     latency: dict[str, str] = {}
+    timeline: Timeline | None = None
 
 
 class Figure(_Model):
@@ -232,7 +238,13 @@ class RunResult(RunInfo):
 def to_json(runs: Sequence[RunResult]) -> str:
     """Return the file's text: one run as an object, several as an array of them."""
     documents = [{"format": FORMAT, **run.model_dump(mode="json")} for run in runs]
-    return json.dumps(documents[0] if len(documents) == 1 else documents, indent=1) + "\n"
+    return json_text(documents[0] if len(documents) == 1 else documents)
+
+
+def json_text(document: object) -> str:
+    """Return a document as JSON, indented but for arrays of numbers, which are one line each."""
+    text = json.dumps(document, indent=1)
+    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
 class ResultFile:

@@ -175,7 +175,7 @@ def run_job(job: Job) -> BootRecord:
     """
     with tempfile.TemporaryDirectory(prefix="boot-", dir=cache_dir("tmp")) as scratch:
         outcome = boot(_request(job), Path(scratch))
-        report = channel.parse(outcome.channel.read_bytes())
+        report = channel.parse(outcome.reported)
         expected = Expectation(job.kernel, job.build.recipe, job.experiment.expects)
         try:
             prove(report, expected)
@@ -203,6 +203,8 @@ def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[
         build=job.build.recipe.key,
         real_seconds=round(outcome.real_seconds, 3),
         latency={latency.name: latency.histogram.encode() for latency in report.latencies},
+        # One boot of each kernel is enough to look at, and a time line is long.
+        timeline=None if job.number else channel.timeline_of(report),
     )
 
 
@@ -212,7 +214,8 @@ def _keep_logs(job: Job, outcome: Boot) -> Path:
     for old in sorted(home.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT_LOGS]:
         shutil.rmtree(old, ignore_errors=True)
     target = Path(tempfile.mkdtemp(prefix=f"{job.experiment.name}-{job.kernel}-", dir=home))
-    for path in (outcome.console, outcome.channel, outcome.console.with_name("plan")):
+    plan = outcome.console.with_name("plan")
+    for path in (outcome.console, outcome.channel, outcome.samples, plan):
         shutil.copy2(path, target)
     (target / "command").write_text(outcome.command + "\n")
     return target

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,7 @@ class Boot:
     Attributes:
         console: the guest's console log.
         channel: what the guest reported, JSON lines.
+        samples: what its sampler reported, JSON lines.
         timed_out: it was killed at its limit.
         exit_status: of the kernel's process; 0 after a power-off.
         real_seconds: how long it took.
@@ -62,10 +64,16 @@ class Boot:
 
     console: Path
     channel: Path
+    samples: Path
     timed_out: bool
     exit_status: int
     real_seconds: float
     command: str
+
+    @property
+    def reported(self) -> bytes:
+        """All that the guest reported; what comes last on the channel comes last here, too."""
+        return self.samples.read_bytes() + b"\n" + self.channel.read_bytes()
 
 
 def guest_path(path: Path | str) -> str:
@@ -98,7 +106,7 @@ def _memory_directory(memory: str) -> Path:
 
 
 def command_line(
-    request: BootRequest, directory: Path, cpu: int = 0, channel: int = 3
+    request: BootRequest, directory: Path, cpu: int = 0, lines: Sequence[int] = (3, 4)
 ) -> list[str]:
     """Return the command that boots a request.
 
@@ -106,7 +114,8 @@ def command_line(
         request: what to boot.
         directory: where its plan lies.
         cpu: the host's CPU that it runs on.
-        channel: the file descriptor that is the result channel.
+        lines: the file descriptors that are the guest's serial lines: the result channel,
+            and that of the sampler.
     """
     time_options = (
         [
@@ -131,7 +140,7 @@ def command_line(
         "con=null",
         "con0=null,fd:1",
         "ssl=null",
-        f"ssl0=null,fd:{channel}",
+        *(f"ssl{number}=null,fd:{line}" for number, line in enumerate(lines)),
         "null_blk.nr_devices=0",
         f"uml_dir={directory}",
         "umid=guest",
@@ -155,18 +164,21 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     """
     (directory / "plan").write_text("".join(f"{line}\n" for line in request.plan))
     console, channel = directory / "console.log", directory / "channel.jsonl"
+    samples = directory / "samples.jsonl"
     started = time.monotonic()
     with (
         one_cpu() as cpu,
         console.open("wb") as console_file,
         channel.open("ab") as channel_file,
+        samples.open("ab") as samples_file,
     ):
+        lines = (channel_file.fileno(), samples_file.fileno())
         guest = subprocess.Popen(
-            command_line(request, directory, cpu, channel_file.fileno()),
+            command_line(request, directory, cpu, lines),
             stdin=subprocess.DEVNULL,
             stdout=console_file,
             stderr=subprocess.STDOUT,
-            pass_fds=(channel_file.fileno(),),
+            pass_fds=lines,
             env={
                 "PATH": os.environ.get("PATH", os.defpath),
                 "HOME": str(directory),
@@ -178,10 +190,12 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     result = Boot(
         console,
         channel,
+        samples,
         timed_out=not finished,
         exit_status=guest.returncode,
         real_seconds=time.monotonic() - started,
-        command=" ".join(command_line(request, directory, cpu)) + " 3>channel.jsonl",
+        command=" ".join(command_line(request, directory, cpu))
+        + " 3>channel.jsonl 4>samples.jsonl",
     )
     _check_started(result)
     return result

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Figures over time: what the guest's sampler sent during the measured part, thinned."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from mglru.counters import is_memory_stat_event, is_vmstat_event, psi_name
+from mglru.events import Counters, Sample
+
+# As many as a plot of a page's width can show; a result file keeps them as text.
+POINTS = 160
+CLOCK_DIGITS = 6
+
+
+class Timeline(BaseModel):
+    """Figures over time, one value of each at each moment.
+
+    Attributes:
+        seconds: the moments, since the begin of the measured part.
+        figures: by name. What counts events counts from the begin of the measured part
+            (`psi_some_us` and `psi_full_us` from the first moment); gauges are as they stood.
+            `memory_current` is in bytes; `generation_0_file`, `generation_0_anon` and so on are
+            sizes of generations in pages, 0 being the youngest; `agings` counts new generations
+            since the first moment.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    seconds: list[float]
+    figures: dict[str, list[int]]
+
+    @model_validator(mode="after")
+    def _as_long(self) -> Timeline:
+        if wrong := [n for n, v in self.figures.items() if len(v) != len(self.seconds)]:
+            raise ValueError(f"not one value a moment: {', '.join(wrong)}")
+        return self
+
+
+def make_timeline(
+    begin: Counters | None, end: Counters | None, samples: Sequence[Sample], points: int = POINTS
+) -> Timeline | None:
+    """Return the samples between two snapshots as a time line, None if there are none.
+
+    Args:
+        begin: the snapshot of phase `begin`.
+        end: the snapshot of phase `end`.
+        samples: all samples of a boot, in order.
+        points: at most so many moments, evenly spaced; of the samples in each space the last.
+    """
+    if begin is None or end is None:
+        return None
+    chosen = _thin([s for s in samples if begin.clock_ns <= s.clock_ns <= end.clock_ns], points)
+    if not chosen:
+        return None
+    rows = [_figures(sample) for sample in chosen]
+    common = [name for name in rows[0] if all(name in row for row in rows)]
+    start = _start(begin, rows[0])
+    figures = {name: [row[name] - start.get(name, 0) for row in rows] for name in common}
+    return Timeline(
+        seconds=[round((s.clock_ns - begin.clock_ns) / 1e9, CLOCK_DIGITS) for s in chosen],
+        figures={name: values for name, values in figures.items() if any(values)},
+    )
+
+
+def _thin(samples: Sequence[Sample], points: int) -> list[Sample]:
+    if len(samples) <= points:
+        return list(samples)
+    clocks = [sample.clock_ns for sample in samples]
+    first, width = clocks[0], clocks[-1] - clocks[0]
+    moments = (first + width * (number + 1) / points for number in range(points))
+    positions = sorted({bisect_right(clocks, moment) - 1 for moment in moments})
+    return [samples[position] for position in positions]
+
+
+def _figures(sample: Sample) -> dict[str, int]:
+    """Return all figures of one sample by name; vmstat's win, as they are the whole guest's."""
+    figures = {"memory_current": sample.memory_current}
+    figures |= {psi_name(share): us for share, us in sample.memory_pressure.items()}
+    figures |= sample.memory_stat | sample.vmstat
+    if (generations := sample.generations) is None:
+        return figures
+    for kind, sizes in (("file", generations.file), ("anon", generations.anon)):
+        figures |= {f"generation_{age}_{kind}": pages for age, pages in enumerate(sizes)}
+    return figures | {"agings": generations.max_seq}
+
+
+def _start(begin: Counters, first: Mapping[str, int]) -> dict[str, int]:
+    """Return what counters of events are counted from."""
+    kept = {"agings", psi_name("some"), psi_name("full")}
+    start = {name: value for name, value in first.items() if name in kept}
+    start |= {n: v for n, v in begin.memory_stat.items() if is_memory_stat_event(n)}
+    return start | {n: v for n, v in begin.vmstat.items() if is_vmstat_event(n)}
