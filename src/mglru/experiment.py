@@ -36,6 +36,7 @@ SHORTEST_DELAY_MS = 50
 
 PROGRAM = re.compile(r"\{program:(\w+)\}")
 SAMPLER = "sampler"
+RECORDER = "recorder"
 
 
 class _Model(BaseModel):
@@ -212,8 +213,8 @@ class Experiment(_Model):
         if all(step.background for step in self.steps):
             raise ValueError("all steps are in the background, so the run would end at once")
         labels = [step.label for step in self.steps]
-        if SAMPLER in labels or len(set(labels)) < len(labels):
-            raise ValueError(f"each step needs a label of its own, not '{SAMPLER}'")
+        if {SAMPLER, RECORDER} & set(labels) or len(set(labels)) < len(labels):
+            raise ValueError(f"each step needs a label of its own, not {SAMPLER} or {RECORDER}")
         return self
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mglru.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.errors import UsageError
-from mglru.experiment import SAMPLER, Disk, Experiment, Step
+from mglru.experiment import RECORDER, SAMPLER, Disk, Experiment, Step
 from mglru.uml import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
@@ -19,8 +19,17 @@ DISK = "data"
 SLOW_DISK = "slow"
 SWAP_DISK = "swap"
 DATA = "/mnt/data"
-# Where a guest that makes data sees the host's directory for it.
+# Where a guest that makes something for the host sees the host's directory for it.
 OUT = "/mnt/out"
+# The accesses that guest/recorder.c writes, and the room for them in the guest's memory: an
+# event takes about 50 bytes.
+ACCESSES = "accesses"
+TRACE_MB = 384
+TRACING = "/sys/kernel/tracing"
+TRACEPOINTS = (
+    *("filemap/mm_filemap_get_pages", "filemap/mm_filemap_fault", "filemap/mm_filemap_map_pages"),
+    *("filemap/mm_filemap_add_to_page_cache", "ext4/ext4_write_begin", "ext4/ext4_da_write_begin"),
+)
 
 
 @dataclass(frozen=True)
@@ -31,10 +40,11 @@ class Inputs:
         program: gives the path of a guest program by its name.
         image: the disk image, None for an experiment without a disk.
         trace: the file of operations, None for an experiment without.
-        userland: the tree that is the guest's root, None for the host's own.
         seed: the boot's seed, for programs that draw by themselves.
         symbols: kernel symbols whose presence the guest reports.
         classic: switch the multi-gen LRU off.
+        userland: the tree that is the guest's root, None for the host's own.
+        recording: the directory that gets the file ACCESSES of page accesses, None to record none.
     """
 
     program: Callable[[str], Path]
@@ -44,6 +54,7 @@ class Inputs:
     symbols: tuple[str, ...]
     classic: bool
     userland: Path | None = None
+    recording: Path | None = None
 
 
 def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
@@ -70,7 +81,26 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
     steps += [_line("stop", label) for label in _background(experiment)]
     if not experiment.driver_counts:
         steps = [_line("counters", "begin"), *steps, _line("counters", "end")]
+    if inputs.recording:
+        steps = _recorded(steps, inputs, inputs.recording)
     return (*lines, *steps)
+
+
+def _recorded(steps: Iterable[str], inputs: Inputs, into: Path) -> list[str]:
+    """Return the steps with the kernel's tracepoints of page accesses on, and what they saw."""
+    switches = {f"events/{event}/enable": "1" for event in TRACEPOINTS}
+    # What does not fit is missing at the end, and counted, rather than overwritten.
+    settings = {"buffer_size_kb": str(TRACE_MB << 10), "options/overwrite": "0", **switches}
+    recorder = guest_path(inputs.program(RECORDER))
+    return [
+        _line("mount", "tracefs", "none", TRACING),
+        *(_line("write", f"{TRACING}/{name}", value) for name, value in settings.items()),
+        *steps,
+        _line("write", f"{TRACING}/tracing_on", "0"),
+        _line("mount", "hostfs", "none", OUT, str(into)),
+        _line("step", RECORDER, "-", recorder, DATA, f"{OUT}/{ACCESSES}"),
+        _line("umount", OUT),
+    ]
 
 
 def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
 from mglru.paths import cache_dir, locked
-from mglru.plan import Inputs, make_plan
+from mglru.plan import TRACE_MB, Inputs, make_plan
 from mglru.results import BootRecord
 from mglru.ui import Ui
 from mglru.uml import Boot, BootRequest, boot
@@ -42,6 +42,7 @@ class Job:
         userland: whose programs run, if not the host's.
         number: which boot of this kernel, from 0.
         seed: of this boot; boot i of every kernel has the run's seed + i.
+        recording: the directory that gets the accesses to page-cache pages, None to record none.
     """
 
     experiment: Experiment
@@ -51,6 +52,7 @@ class Job:
     number: int
     seed: int
     userland: Userland | None = None
+    recording: Path | None = None
 
 
 def make_jobs(
@@ -155,12 +157,14 @@ def _request(job: Job) -> BootRequest:
         symbols=(*recipe.proofs, *recipe.absent),
         classic=job.kernel.classic,
         userland=job.userland.root if job.userland else None,
+        recording=job.recording,
     )
+    memory_mb = experiment.guest.memory_mb + (TRACE_MB if job.recording else 0)
     return BootRequest(
         image=job.build.image,
         init=guest_program("init"),
         plan=make_plan(experiment, inputs),
-        memory=f"{experiment.guest.memory_mb}M",
+        memory=f"{memory_mb}M",
         seed=job.seed,
         virtual_time=experiment.time == "virtual",
         limit_seconds=experiment.limit_seconds,

@@ -22,7 +22,7 @@ from mglru.kernel_id import KernelId, parse_list
 from mglru.prepared import prepared_image
 from mglru.provenance import run_info
 from mglru.results import ResultFile, RunResult
-from mglru.run import failures, make_jobs, parallel_boots, run_jobs
+from mglru.run import Job, failures, make_jobs, parallel_boots, run_jobs
 from mglru.ui import Ui
 from mglru.userland import Userland, get_userland
 
@@ -63,29 +63,35 @@ class Session:
         vary_seed: bool = True,
     ) -> RunResult:
         """Run one experiment on all kernels and return its result."""
+        jobs = self.jobs(experiment, boots=boots, seed=seed, vary_seed=vary_seed)
+        first = jobs[0]
+        info = run_info(
+            *(experiment, self.builds, first.image),
+            boots=boots,
+            seed=seed,
+            settings=settings,
+            userland=first.userland,
+        )
+        self.file.begin(info)
+        run_jobs(jobs, self.ui, self.file.add, parallel_boots(experiment))
+        return self.file.runs[-1]
+
+    def jobs(
+        self, experiment: Experiment, *, boots: int, seed: int, vary_seed: bool = True
+    ) -> list[Job]:
+        """Return the boots of an experiment on all kernels, when all that they need is there."""
         # Here, not in the boots, so that their limits do not cover compilers.
         for name in ("init", *experiment.programs):
             guest_program(name, note=self.ui.note)
         wanted = experiment.userland
         userland = get_userland(wanted.packages, self.ui, wanted.sources) if wanted else None
-        image = self._image(experiment, userland)
-        info = run_info(
-            *(experiment, self.builds, image),
-            boots=boots,
-            seed=seed,
-            settings=settings,
-            userland=userland,
-        )
-        self.file.begin(info)
-        jobs = make_jobs(
-            *(experiment, self.builds, image),
+        return make_jobs(
+            *(experiment, self.builds, self._image(experiment, userland)),
             boots=boots,
             seed=seed,
             vary_seed=vary_seed,
             userland=userland,
         )
-        run_jobs(jobs, self.ui, self.file.add, parallel_boots(experiment))
-        return self.file.runs[-1]
 
     def _image(self, experiment: Experiment, userland: Userland | None) -> Path | None:
         """Return what is on the disk when a run starts, making it if need be."""

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The sequence of page accesses of a run, from what guest/recorder.c wrote down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mglru.errors import LabError
+from mglru.events import BEGIN, END
+
+Records = npt.NDArray[np.void]
+Pages = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Kind(IntEnum):
+    """What an event was; the same numbers are in guest/recorder.c."""
+
+    READ = 0
+    WRITE = 1
+    FAULT = 2
+    MAP = 3  # pages around a fault that were mapped with it
+    ADD = 4  # a page came into the page cache
+    MARK = 5  # a guest program reached a phase
+
+
+RECORD = np.dtype(
+    [("inode", "<u8"), ("index", "<u4"), ("pages", "<u4"), ("pid", "<u4"), ("kind", "<u4")]
+)
+"""One event: which pages (from `index` on) of which file, by which thread."""
+
+JOIN = "join"
+PAGE_BITS = 32
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """Page accesses in the order in which they happened, and what the kernel did with them.
+
+    Attributes:
+        pages: shape (accesses,): which page, numbered from 0.
+        begin: position of the first access of the measured part.
+        end: position after its last one.
+        faults: how many accesses of the measured part were page faults.
+        missed: how many of them found a page that had come into the cache since its last access,
+            by that access or by reading ahead for it.
+        unused: how many pages came into the cache in the measured part and were not accessed.
+    """
+
+    pages: Pages
+    begin: int
+    end: int
+    faults: int
+    missed: int
+    unused: int
+
+    @property
+    def measured(self) -> Pages:
+        """The accesses of the measured part."""
+        return self.pages[self.begin : self.end]
+
+    @property
+    def distinct(self) -> int:
+        """How many different pages there are."""
+        return int(self.pages.max(initial=-1)) + 1
+
+    @property
+    def first_time(self) -> int:
+        """How many accesses of the measured part are the first ones to their page.
+
+        No cache can have such a page, and none has a shadow of it: a miss, but no refault.
+        """
+        _pages, first = np.unique(self.pages, return_index=True)
+        return int(((first >= self.begin) & (first < self.end)).sum())
+
+
+def read_accesses(path: Path) -> Accesses:
+    """Read the accesses of the cgroup under test: those after its first process joined it.
+
+    Left out are repeated looks at pages that one read is still waiting for, one thread's
+    accesses to a page right after its last one to the same page (as the kernel does, which marks
+    a page accessed once), and what lies beyond the end of a file.
+
+    Raises:
+        LabError: the file is not whole, or lacks the marks of the measured part.
+    """
+    if path.stat().st_size % RECORD.itemsize:
+        raise LabError(f"{path} is cut off", next_step="record again; see the console log")
+    records = np.fromfile(path, dtype=RECORD)
+    joined, begin, end = _marks(records)
+    kinds = records["kind"]
+    wanted = np.isin(kinds, (Kind.READ, Kind.WRITE, Kind.FAULT)) & ~_repeated(records)
+    wanted[:joined] = False
+    touched = _Touched.of(records, np.flatnonzero(wanted | (kinds == Kind.ADD)))
+    measured = (touched.positions >= begin) & (touched.positions < end)
+    missed, unused = touched.fate()
+    at = np.flatnonzero(~touched.added & touched.exists)
+    positions = touched.positions[at]
+    _keys, pages = np.unique(touched.keys[at], return_inverse=True)
+    return Accesses(
+        pages=pages,
+        begin=int(np.searchsorted(positions, begin)),
+        end=int(np.searchsorted(positions, end)),
+        faults=int((kinds[positions] == Kind.FAULT)[measured[at]].sum()),
+        missed=int((missed & measured).sum()),
+        unused=int((unused & measured).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """Accesses and arrivals of single pages; every array has one element for each.
+
+    Attributes:
+        keys: identifies the page.
+        positions: of the record.
+        added: whether the page arrived (else it was accessed).
+        writers: the thread, of a write or an arrival; 0 else.
+    """
+
+    keys: npt.NDArray[np.uint64]
+    positions: Pages
+    added: Flags
+    writers: Pages
+
+    @classmethod
+    def of(cls, records: Records, at: Pages) -> _Touched:
+        keys, origin = _expand(records[at])
+        positions = at[origin]
+        kinds = records["kind"][positions]
+        writes = np.isin(kinds, (Kind.WRITE, Kind.ADD))
+        writers = np.where(writes, records["pid"][positions], 0)
+        return cls(keys, positions, kinds == Kind.ADD, writers)
+
+    @property
+    def exists(self) -> Flags:
+        """Whether the page ever arrived: what never did lies beyond the end of its file."""
+        there: Flags = np.isin(self.keys, self.keys[self.added])
+        return there
+
+    def fate(self) -> tuple[Flags, Flags]:
+        """Tell the accesses that were misses, and the arrivals that nobody used."""
+        order = np.argsort(self.keys, kind="stable")
+        keys, added = self.keys[order], self.added[order]
+        same = keys[:-1] == keys[1:]
+        # A write is recorded before the page that it brings in.
+        own = same & ~added[:-1] & added[1:] & (self.writers[order][:-1] == self.writers[order][1:])
+        added[:-1][own], added[1:][own] = True, False
+        order[:-1][own], order[1:][own] = order[1:][own], order[:-1][own]
+        missed = np.zeros(len(keys), dtype=bool)
+        unused = np.zeros(len(keys), dtype=bool)
+        missed[order[1:]] = same & added[:-1] & ~added[1:]
+        unused[order] = added
+        unused[order[:-1]] &= ~(same & ~added[1:])
+        return missed, unused
+
+
+def _marks(records: Records) -> tuple[int, int, int]:
+    """Return the positions of the first join and of the measured part's ends."""
+    at = np.flatnonzero(records["kind"] == Kind.MARK)
+    names = [int(records["inode"][i]).to_bytes(8, "little") for i in at]
+    marks = [name.partition(b"\0")[0].decode(errors="replace").strip() for name in names]
+    found = {mark: int(position) for mark, position in zip(reversed(marks), at[::-1], strict=True)}
+    if missing := [name for name in (BEGIN, END) if name not in found]:
+        raise LabError(
+            f"the recording has no mark of phase {' and '.join(missing)}",
+            next_step="let the run come to its end; see its console log",
+        )
+    return found.get(JOIN, 0), found[BEGIN], found[END]
+
+
+def _repeated(records: Records) -> Flags:
+    """Tell the reads that go on with, or repeat, the same thread's read before.
+
+    A read that has to wait for a page looks at the rest of its pages again; a reader of small
+    pieces looks at one page many times.
+    """
+    at = np.flatnonzero(records["kind"] == Kind.READ)
+    reads = records[at]
+    order = np.argsort(reads["pid"], kind="stable")
+    first = reads["index"][order].astype(np.int64)
+    last = first + reads["pages"][order]
+    before, after = slice(None, -1), slice(1, None)
+    same = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for name in ("pid", "inode"):
+        values = reads[name][order]
+        same &= values[before] == values[after]
+    same &= (last[before] == last[after]) & (first[before] <= first[after])
+    single = (first[before] == first[after]) & (last[after] - first[after] > 1)
+    repeated = np.zeros(len(records), dtype=bool)
+    # A whole read of several pages that comes twice is two reads.
+    repeated[at[order[after][same & ~single]]] = True
+    return repeated
+
+
+def _expand(records: Records) -> tuple[npt.NDArray[np.uint64], Pages]:
+    """Return a key for each page of each record, and the position of its record."""
+    counts = records["pages"].astype(np.int64)
+    origin = np.repeat(np.arange(len(records)), counts)
+    starts = np.cumsum(counts) - counts
+    index = records["index"].astype(np.int64)[origin] + np.arange(len(origin)) - starts[origin]
+    inodes = records["inode"].astype(np.uint64)[origin]
+    return inodes << np.uint64(PAGE_BITS) | index.astype(np.uint64), origin
