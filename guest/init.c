@@ -435,7 +435,6 @@ static void carry_out(struct fields *line)
 static void split(char *text, struct fields *line)
 {
 	line->count = 0;
-	text[strcspn(text, "\n")] = '\0';
 	for (char *at = text; (at = strchr(at, '\v'));)
 		*at = '\n';
 	while (text && line->count < MAX_FIELDS)
@@ -446,14 +445,19 @@ static void split(char *text, struct fields *line)
 static void run_plan(const char *path)
 {
 	FILE *plan = fopen(path, "re");
-	char *text = NULL;
+	char *text = NULL, *rest, *one;
 	struct fields line;
 	size_t size = 0;
 
-	if (!plan)
+	/*
+	 * All of it at once: a child that cannot start its program would, on its
+	 * exit, set the position in the file back for both.
+	 */
+	if (!plan || getdelim(&text, &size, '\0', plan) < 0)
 		lab_die("cannot read the plan %s", path);
-	while (getline(&text, &size, plan) > 0) {
-		split(text, &line);
+	fclose(plan);
+	for (rest = text; (one = strsep(&rest, "\n"));) {
+		split(one, &line);
 		if (*line.at[0] && *line.at[0] != '#')
 			carry_out(&line);
 	}

@@ -38,6 +38,9 @@ POLICIES: dict[str, str] = {
     "W-TinyLFU": "WTinyLFU",
 }
 
+# S3-FIFO and W-TinyLFU divide a cache into parts; libCacheSim ends the program if one is empty.
+SMALLEST = 64
+
 REQUEST = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
 """An access in the format oracleGeneral; `next` is -1 if there is none."""
 
@@ -94,12 +97,12 @@ def simulate(
         progress: called with the number of policies that are done, and the next one's name.
 
     Raises:
-        UsageError: nothing was accessed, or the cache holds no page.
+        UsageError: nothing was accessed, or the cache is smaller than SMALLEST.
     """
-    if accesses.end <= accesses.begin or capacity < 1:
+    if accesses.end <= accesses.begin or capacity < SMALLEST:
         raise UsageError(
             f"nothing to simulate: {accesses.end - accesses.begin} accesses of files, "
-            f"{capacity} pages of cache",
+            f"{capacity} pages of cache (at least {SMALLEST} are needed)",
             next_step="choose an experiment that reads files from its disk",
         )
     first = accesses.first_time

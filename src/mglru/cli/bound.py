@@ -17,6 +17,7 @@ from mglru.experiment import load_experiment
 from mglru.kernel_id import parse_list
 from mglru.provenance import lab_commit
 from mglru.results import ResultFile
+from mglru.simulate import SMALLEST
 from mglru.ui import Ui
 
 
@@ -27,7 +28,7 @@ from mglru.ui import Ui
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
 @click.option(
     "--capacity",
-    type=click.IntRange(1, 2**31 - 1),
+    type=click.IntRange(SMALLEST, 2**31 - 1),
     metavar="PAGES",
     help="Of the simulated caches; what the kernel had of files, if not given.",
 )
