@@ -7,24 +7,21 @@ the file repeats them under `metrics` for its readers, and `load` computes them 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, computed_field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, computed_field
 
 from mglru import stats
-from mglru.errors import LabError, UsageError
+from mglru.document import Kind, shown
+from mglru.output_file import OutputFile
 from mglru.timeline import Timeline
 
 FORMAT = 1
-STDOUT = "-"
+KIND = Kind("result", "./mglru run EXPERIMENT --json FILE", FORMAT)
 # An array of numbers as json.dumps() indents it; in a string a line never ends.
 _NUMBERS = re.compile(r"\[\n\s*([-+.\deE]+(?:,\n\s*[-+.\deE]+)*)\n\s*\]")
 
@@ -235,9 +232,14 @@ class RunResult(RunInfo):
         }
 
 
+def to_document(run: RunResult) -> dict[str, JsonValue]:
+    """Return what a file says of a run: its fields, its format, and its figures."""
+    return {"format": FORMAT, **run.model_dump(mode="json")}
+
+
 def to_json(runs: Sequence[RunResult]) -> str:
     """Return the file's text: one run as an object, several as an array of them."""
-    documents = [{"format": FORMAT, **run.model_dump(mode="json")} for run in runs]
+    documents = [to_document(run) for run in runs]
     return json_text(documents[0] if len(documents) == 1 else documents)
 
 
@@ -247,13 +249,8 @@ def json_text(document: object) -> str:
     return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
-class ResultFile:
-    """A file of results that is opened before the first boot and rewritten after every one.
-
-    A path that cannot be written fails at once, not after the run. The file is replaced as
-    a whole, so that it is complete at any moment; until the first boot is there, an older
-    file of that name stays. On stdout and on anything that is not a regular file (a pipe,
-    a device) the results are written once, when the block ends, also by an interrupt.
+class ResultFile(OutputFile):
+    """A file of runs, written boot by boot (see OutputFile).
 
     Usage:
         with ResultFile(path) as file:
@@ -263,37 +260,11 @@ class ResultFile:
 
     def __init__(self, path: str | Path) -> None:
         self.runs: list[RunResult] = []
-        self._to_stdout = str(path) == STDOUT
-        self._path = Path(path)
-        special = self._path.exists() and not self._path.is_file()
-        self._in_place = self._to_stdout or special
-        if not self._in_place:
-            # Replace what a symbolic link points to, not the link.
-            self._path = self._path.resolve()
-        if not self._to_stdout:
-            self._check()
+        super().__init__(path)
 
-    @property
-    def _staging(self) -> Path:
-        return self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
-
-    def _check(self) -> None:
-        if self._path.is_dir():
-            raise UsageError(f"{self._path} is a directory", next_step="name a file in it")
-        with self._writing():
-            if not self._in_place:
-                self._staging.touch(exist_ok=False)
-                self._staging.unlink()
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise LabError(
-                f"the results cannot be written to {self._path}: {error.strerror}",
-                next_step="name another file with --json, or free some space",
-            ) from error
+    def text(self) -> str:
+        """Return the runs as JSON; nothing as long as there is no boot."""
+        return to_json(self.runs) if any(run.raw for run in self.runs) else ""
 
     def begin(self, info: RunInfo) -> None:
         """Start a run; the boots added from now on are its own."""
@@ -307,39 +278,8 @@ class ResultFile:
         """
         run = self.runs[-1]
         self.runs[-1] = RunResult.from_boots(run, [*run.raw, record])
-        if not self._in_place:
-            self._replace()
+        self.write()
         return self.runs[-1]
-
-    def _replace(self) -> None:
-        with self._writing():
-            try:
-                self._staging.write_text(to_json(self.runs))
-                self._staging.replace(self._path)
-            finally:
-                self._staging.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Write what could not be written before its end; nothing if there is no boot."""
-        if not self._in_place or not any(run.raw for run in self.runs):
-            return
-        with self._writing():
-            if self._to_stdout:
-                sys.stdout.write(to_json(self.runs))
-                sys.stdout.flush()
-            else:
-                self._path.write_text(to_json(self.runs))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def save(runs: RunResult | Sequence[RunResult], path: str | Path) -> None:
@@ -351,8 +291,7 @@ def save(runs: RunResult | Sequence[RunResult], path: str | Path) -> None:
     """
     with ResultFile(path) as file:
         file.runs = [runs] if isinstance(runs, RunResult) else list(runs)
-        if not file._in_place:
-            file._replace()
+        file.write()
 
 
 def load(path: str | Path) -> list[RunResult]:
@@ -361,53 +300,26 @@ def load(path: str | Path) -> list[RunResult]:
     Raises:
         UsageError: it cannot be read, is cut off, is not a result, or has another format.
     """
-    shown = "standard input" if str(path) == STDOUT else str(path)
-    try:
-        text = sys.stdin.read() if str(path) == STDOUT else Path(path).read_text(encoding="utf-8")
-        documents = json.loads(text)
-    except OSError as error:
-        raise UsageError(f"{shown} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise _not_ours(shown, "it is not text") from error
-    except json.JSONDecodeError as error:
-        raise _not_ours(shown, _json_reason(text, error)) from error
-    except RecursionError as error:
-        raise _not_ours(shown, "it is nested too deeply") from error
+    documents = KIND.read(path)
     runs = documents if isinstance(documents, list) else [documents]
     if not runs:
-        raise _not_ours(shown, "it is empty")
-    return [_validate(document, shown) for document in runs]
+        raise KIND.refuse(shown(path), "it is empty")
+    return [from_document(document, shown(path)) for document in runs]
 
 
-def _not_ours(shown: str, reason: str) -> UsageError:
-    return UsageError(
-        f"{shown} is not a result of this lab: {reason}",
-        next_step="make one with `./mglru run EXPERIMENT --json FILE`",
-    )
+def from_document(document: object, name: str) -> RunResult:
+    """Make a run of what `to_document` gave; figures are computed anew.
 
+    Args:
+        document: from JSON.
+        name: of the file, for messages.
 
-def _json_reason(text: str, error: json.JSONDecodeError) -> str:
-    end = text.rstrip()
-    if not end:
-        return "it is empty"
-    if error.pos >= len(end) or not end.endswith(("}", "]")):
-        return f"it is cut off in line {error.lineno}"
-    return f"line {error.lineno} is not JSON ({error.msg})"
-
-
-def _validate(document: object, shown: str) -> RunResult:
-    if not isinstance(document, dict) or "format" not in document:
-        raise _not_ours(shown, "it has no 'format'")
-    if document["format"] != FORMAT:
-        raise UsageError(
-            f"{shown} has format {document['format']}; this lab reads format {FORMAT}",
-            next_step="read it with the lab that wrote it, or run the experiment again",
-        )
+    Raises:
+        UsageError: it is not a result, or has another format.
+    """
+    fields = KIND.check_format(document, name)
+    if "kind" in fields:
+        raise KIND.refuse(name, f"it is a {fields['kind']}")
     derived = {"format", *RunResult.model_computed_fields}
-    kept = {key: value for key, value in document.items() if key not in derived}
-    try:
-        return RunResult.model_validate(kept)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise _not_ours(shown, f"{where}: {first['msg']}") from error
+    kept = {key: value for key, value in fields.items() if key not in derived}
+    return KIND.validate(RunResult, kept, name)

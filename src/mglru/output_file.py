@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A file that grows with a run: replaced as a whole after each step, complete at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mglru.errors import LabError, UsageError
+
+STDOUT = "-"
+
+
+class OutputFile(ABC):
+    """A file that is tried before the first boot and rewritten after every one.
+
+    A path that cannot be written fails at once, not after the run. Until there is content, an
+    older file of that name stays. Stdout and anything that is not a regular file (a pipe, a
+    device) is written once, when the block ends, also by an interrupt.
+
+    Args:
+        path: of the file, or `-` for stdout.
+
+    Raises:
+        UsageError: the path is a directory.
+        LabError: the file cannot be written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._to_stdout = str(path) == STDOUT
+        self._path = Path(path)
+        special = self._path.exists() and not self._path.is_file()
+        self._in_place = self._to_stdout or special
+        if not self._in_place:
+            # Replace what a symbolic link points to, not the link.
+            self._path = self._path.resolve()
+        if not self._to_stdout:
+            self._check()
+
+    @abstractmethod
+    def text(self) -> str:
+        """Return the whole content as it stands; nothing if there is none to write yet."""
+
+    @property
+    def in_place(self) -> bool:
+        """Whether it is written once, at the end (stdout, a pipe, a device)."""
+        return self._in_place
+
+    @property
+    def _staging(self) -> Path:
+        return self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
+
+    def _check(self) -> None:
+        if self._path.is_dir():
+            raise UsageError(f"{self._path} is a directory", next_step="name a file in it")
+        with self._writing():
+            if not self._in_place:
+                self._staging.touch(exist_ok=False)
+                self._staging.unlink()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise LabError(
+                f"the results cannot be written to {self._path}: {error.strerror}",
+                next_step="name another file with --json, or free some space",
+            ) from error
+
+    def write(self) -> None:
+        """Replace the file with the content as it stands; stdout and pipes wait for `close`.
+
+        Raises:
+            LabError: the file cannot be written.
+        """
+        if self._in_place or not (text := self.text()):
+            return
+        with self._writing():
+            try:
+                self._staging.write_text(text)
+                self._staging.replace(self._path)
+            finally:
+                self._staging.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Write what could not be written before its end; nothing if there is no content."""
+        if not self._in_place or not (text := self.text()):
+            return
+        with self._writing():
+            if self._to_stdout:
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            else:
+                self._path.write_text(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
