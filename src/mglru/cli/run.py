@@ -14,17 +14,14 @@ from mglru.build import Build
 from mglru.cli.common import build_all, source_option
 from mglru.cli.results import show
 from mglru.compare import Named
-from mglru.dataset import PreparedDataset, dataset_image
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
-from mglru.guest_build import guest_program
+from mglru.ingredients import get_ingredients
 from mglru.kernel_id import KernelId, parse_list
-from mglru.prepared import prepared_image
 from mglru.provenance import run_info
 from mglru.results import ResultFile, RunResult
 from mglru.run import Job, failures, make_jobs, parallel_boots, run_jobs
 from mglru.ui import Ui
-from mglru.userland import Userland, get_userland
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = "6.12@classic,6.12,7.3,6.12+next"
@@ -80,27 +77,14 @@ class Session:
         self, experiment: Experiment, *, boots: int, seed: int, vary_seed: bool = True
     ) -> list[Job]:
         """Return the boots of an experiment on all kernels, when all that they need is there."""
-        # Here, not in the boots, so that their limits do not cover compilers.
-        for name in ("init", *experiment.programs):
-            guest_program(name, note=self.ui.note)
-        wanted = experiment.userland
-        userland = get_userland(wanted.packages, self.ui, wanted.sources) if wanted else None
+        found = get_ingredients(experiment, self._stock, self.ui)
         return make_jobs(
-            *(experiment, self.builds, self._image(experiment, userland)),
+            *(experiment, self.builds, found.image),
             boots=boots,
             seed=seed,
             vary_seed=vary_seed,
-            userland=userland,
+            userland=found.userland,
         )
-
-    def _image(self, experiment: Experiment, userland: Userland | None) -> Path | None:
-        """Return what is on the disk when a run starts, making it if need be."""
-        spec = experiment.dataset
-        if spec is None:
-            return None
-        if isinstance(spec, PreparedDataset):
-            return prepared_image(experiment, userland, self._stock, self.ui)
-        return dataset_image(spec, note=self.ui.note)
 
     def _stock(self) -> Build:
         return build_all([prepared.KERNEL], self._own, self.ui)[prepared.KERNEL]

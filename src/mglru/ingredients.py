@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a run needs beside its kernels: guest programs, a userland, a disk image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru.build import Build
+from mglru.dataset import PreparedDataset, dataset_image
+from mglru.experiment import Experiment
+from mglru.guest_build import guest_program
+from mglru.prepared import prepared_image
+from mglru.ui import Ui
+from mglru.userland import Userland, get_userland
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """What an experiment's boots share.
+
+    Attributes:
+        image: what is on the disk when a run starts; None for an experiment without a disk.
+        userland: whose programs run; None: the host's.
+    """
+
+    image: Path | None
+    userland: Userland | None
+
+
+def get_ingredients(experiment: Experiment, stock: Callable[[], Build], ui: Ui) -> Ingredients:
+    """Return what an experiment needs, making what the cache has not.
+
+    Before the boots, so that their limits do not cover compilers.
+
+    Args:
+        experiment: what is to run.
+        stock: gives the build of `prepared.KERNEL`, called only if data is made with it now.
+        ui: told of what takes long.
+
+    Raises:
+        LabError: a compiler is missing, no network, no space, a program failed.
+    """
+    for name in ("init", *experiment.programs):
+        guest_program(name, note=ui.note)
+    wanted = experiment.userland
+    userland = get_userland(wanted.packages, ui, wanted.sources) if wanted else None
+    return Ingredients(_image(experiment, userland, stock, ui), userland)
+
+
+def _image(
+    experiment: Experiment, userland: Userland | None, stock: Callable[[], Build], ui: Ui
+) -> Path | None:
+    spec = experiment.dataset
+    if spec is None:
+        return None
+    if isinstance(spec, PreparedDataset):
+        return prepared_image(experiment, userland, stock, ui)
+    return dataset_image(spec, note=ui.note)
