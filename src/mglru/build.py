@@ -56,13 +56,17 @@ class Build:
         return recorded
 
 
+def planned(recipe: Recipe) -> Build:
+    """Return where the build of a recipe is, or will be, in the cache."""
+    return Build(recipe, cache_dir("builds") / recipe.key)
+
+
 def find_build(recipe: Recipe) -> Build | None:
     """Return the cached build of a recipe, if it is complete."""
-    directory = cache_dir("builds") / recipe.key
-    build = Build(recipe, directory)
-    if not (directory / "build.json").is_file():
+    build = planned(recipe)
+    if not (build.directory / "build.json").is_file():
         return None
-    os.utime(directory)  # `kernel clean` removes what was not used for long
+    os.utime(build.directory)  # `kernel clean` removes what was not used for long
     return build
 
 

@@ -157,14 +157,15 @@ def _grid(comparison: Comparison, *, stacked: bool) -> Table:
         grid.add_column("published", justify="right")
     for row in comparison.rows:
         cells = [
-            _cell_text(cell, baseline=position == comparison.baseline, stacked=stacked)
+            cell_text(cell, baseline=position == comparison.baseline, stacked=stacked)
             for position, cell in enumerate(row.cells)
         ]
         grid.add_row(_named(row), *cells, *_published(comparison, row))
     return grid
 
 
-def _cell_text(cell: Cell | None, *, baseline: bool, stacked: bool) -> Text:
+def cell_text(cell: Cell | None, *, baseline: bool, stacked: bool) -> Text:
+    """Return one figure for a terminal: median, ratio and interval; stacked: below one another."""
     if cell is None:
         return Text("none", style="dim")
     text = Text(number(cell.median))
@@ -187,14 +188,14 @@ def markdown(comparison: Comparison) -> str:
     head = ["metric", *(_heading(comparison, at) for at in range(len(comparison.columns)))]
     if _has_published(comparison):
         head.append("published")
-    lines = [f"**{_escape(title(comparison))}**", "", _markdown_row(head)]
-    lines.append(_markdown_row(["---", *("---:" for _ in head[1:])]))
+    lines = [f"**{_escape(title(comparison))}**", "", markdown_row(head)]
+    lines.append(markdown_row(["---", *("---:" for _ in head[1:])]))
     for row in comparison.rows:
         cells = [
-            _cell_markdown(cell, baseline=at == comparison.baseline)
+            cell_markdown(cell, baseline=at == comparison.baseline)
             for at, cell in enumerate(row.cells)
         ]
-        lines.append(_markdown_row([_named(row), *cells, *_published(comparison, row)]))
+        lines.append(markdown_row([_named(row), *cells, *_published(comparison, row)]))
     lines += ["", *(f"{_escape(line)}  " for line in footer(comparison))]
     return "\n".join(lines) + "\n"
 
@@ -208,11 +209,13 @@ def _escape(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
+    """Return one row of a Markdown table."""
     return f"| {' | '.join(_escape(cell) for cell in cells)} |"
 
 
-def _cell_markdown(cell: Cell | None, *, baseline: bool) -> str:
+def cell_markdown(cell: Cell | None, *, baseline: bool) -> str:
+    """Return one figure for Markdown: median, ratio and interval."""
     if cell is None:
         return ""
     if baseline:

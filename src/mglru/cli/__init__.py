@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from mglru.cli import bound, kernel, misc, results, run, series
+from mglru.cli import bound, kernel, misc, results, run, series, sweep
 from mglru.errors import ExitCode, LabError
 
 HELP = """Stock and patched kernels, real workloads, before beside after.
@@ -35,6 +35,7 @@ for command in (
     run.demo,
     run.run,
     run.selftest,
+    sweep.sweep,
     misc.test,
     bound.bound,
     results.compare,

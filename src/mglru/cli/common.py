@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from mglru import packages
-from mglru.build import Build, build_kernel, find_build
+from mglru.build import Build, build_kernel, find_build, planned
 from mglru.kernel_id import KernelId
 from mglru.recipe import Recipe, make_recipe
 from mglru.source import Source, get_source, import_source
@@ -43,6 +43,15 @@ def recipe_for(kernel: KernelId, sources: dict[str, Source], ui: Ui) -> Recipe:
     if kernel.base not in sources:
         sources[kernel.base] = get_source(kernel.base, note=ui.note)
     return make_recipe(kernel, sources[kernel.base])
+
+
+def planned_builds(
+    kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui
+) -> dict[KernelId, Build]:
+    """Return the builds of kernels as values: where they will be, whether they are made or not."""
+    sources = import_sources(own, ui)
+    recipes = {kernel: recipe_for(kernel, sources, ui) for kernel in kernels}
+    return {kernel: planned(recipe) for kernel, recipe in recipes.items()}
 
 
 def build_all(kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui) -> dict[KernelId, Build]:

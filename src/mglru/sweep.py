@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""An experiment at many points: which boots that takes, and which of them a file already has."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mglru import process
+from mglru.errors import UsageError
+from mglru.experiment import Experiment, load_experiment
+from mglru.results import BootRecord, RunInfo
+from mglru.run import Job, failures, run_job
+from mglru.sweep_file import Sweep
+from mglru.ui import Ui
+from mglru.vary import Settings, Value, combinations, describe, full_name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a sweep was asked for.
+
+    Attributes:
+        experiment: its name.
+        vary: every key with its values.
+        fixed: `key=value` settings of all points.
+        kernels: ids, in order.
+        boots: of each kernel at each point; None: what the experiment says.
+        seed: of the first boot of every kernel at every point.
+    """
+
+    experiment: str
+    vary: Mapping[str, Sequence[Value]]
+    fixed: Sequence[str]
+    kernels: Sequence[str]
+    boots: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class PointJob:
+    """One boot of a sweep: where it belongs, and what to boot."""
+
+    settings: Settings
+    job: Job
+
+
+Done = Callable[[PointJob, BootRecord], None]
+
+
+class Engine(Protocol):
+    """What makes boots: threads of this machine, or workers of a cluster."""
+
+    def run(self, jobs: Sequence[PointJob], done: Done) -> None:
+        """Make all boots and hand over each record, in this thread, in whatever order they end.
+
+        Raises:
+            LabError: a guest ran the wrong kernel, or could not start.
+        """
+
+
+def load_points(plan: Plan) -> list[tuple[Settings, Experiment]]:
+    """Return every point with the experiment that it is.
+
+    Raises:
+        UsageError: no such experiment or key, a value that does not fit, or a key that is both
+            set and varied.
+    """
+    for setting in plan.fixed:
+        key = setting.partition("=")[0].strip()
+        if full_name(key) in map(full_name, plan.vary):
+            raise UsageError(
+                f"'{key}' is both set and varied", next_step="leave out --set or --vary"
+            )
+    return [
+        (settings, load_experiment(plan.experiment, setting_texts(plan, settings)))
+        for settings in combinations(plan.vary)
+    ]
+
+
+def setting_texts(plan: Plan, settings: Settings) -> list[str]:
+    """Return all settings of a point as `key=value`."""
+    return [*plan.fixed, *(f"{key}={value}" for key, value in settings.items())]
+
+
+def check_same_sweep(old: Sweep, plan: Plan, path: str) -> None:
+    """Refuse to go on in a file that was made by other arguments.
+
+    Raises:
+        UsageError: they differ, with the first difference.
+    """
+    vary = {key: list(values) for key, values in plan.vary.items()}
+    pairs: list[tuple[str, object, object]] = [
+        ("experiment", old.experiment, plan.experiment),
+        ("--kernels", ",".join(old.kernels), ",".join(plan.kernels)),
+        ("--vary", _vary_text(old.vary), _vary_text(vary)),
+    ]
+    _refuse_differences(path, pairs)
+
+
+def known_boots(old: Sweep, settings: Settings, info: RunInfo, path: str) -> list[BootRecord]:
+    """Return the boots that a file has of a point.
+
+    Args:
+        old: the file's content.
+        settings: the point.
+        info: what would be booted now.
+        path: the file, for messages.
+
+    Raises:
+        UsageError: they were made of something else.
+    """
+    run = next((point.run for point in old.points if point.settings == settings), None)
+    if run is None:
+        return []
+    then, now = run.provenance, info.provenance
+    pairs: list[tuple[str, object, object]] = [
+        ("--boots", run.boots, info.boots),
+        ("--seed", run.seed, info.seed),
+        ("the settings", then.experiment.parameters, now.experiment.parameters),
+        ("the experiment's file", then.experiment.sha256[:12], now.experiment.sha256[:12]),
+        *(_build_pair(kernel, run, info) for kernel in info.kernels),
+        ("the data set", then.dataset_sha256, now.dataset_sha256),
+        ("the guest's packages", then.userland, now.userland),
+    ]
+    _refuse_differences(f"{path}, point {describe(settings)}", pairs)
+    return run.raw
+
+
+def _build_pair(kernel: str, old: RunInfo, new: RunInfo) -> tuple[str, object, object]:
+    then, now = (info.provenance.kernels.get(kernel) for info in (old, new))
+    return f"the build of {kernel}", then and then.build, now and now.build
+
+
+def _vary_text(vary: Mapping[str, Sequence[Value]]) -> str:
+    return " ".join(f"{key}={','.join(map(str, values))}" for key, values in vary.items())
+
+
+def _refuse_differences(where: str, pairs: Iterable[tuple[str, object, object]]) -> None:
+    for what, then, now in pairs:
+        if then != now:
+            raise UsageError(
+                f"{where}: made by another sweep: {what} was {then}, is now {now}",
+                next_step="name another file with --json, or replace this one with --anew",
+            )
+
+
+def missing(jobs: Sequence[PointJob], known: Sequence[BootRecord]) -> list[PointJob]:
+    """Return the boots of one point that are still to be made."""
+    there = {(record.kernel, record.boot) for record in known}
+    return [each for each in jobs if (str(each.job.kernel), each.job.number) not in there]
+
+
+class LocalEngine:
+    """Boots on this machine.
+
+    Args:
+        parallel: boots at once, of whatever points.
+    """
+
+    def __init__(self, parallel: int) -> None:
+        self._parallel = parallel
+
+    def run(self, jobs: Sequence[PointJob], done: Done) -> None:
+        """Make all boots (see Engine)."""
+        with concurrent.futures.ThreadPoolExecutor(self._parallel) as pool:
+            futures = {pool.submit(run_job, each.job): each for each in jobs}
+            try:
+                for future in concurrent.futures.as_completed(futures):
+                    done(futures[future], future.result())
+            except BaseException:
+                # Ctrl-C or an error: no further boot, and those under way are killed.
+                pool.shutdown(wait=False, cancel_futures=True)
+                process.cancel_all()
+                raise
+
+
+def run_missing(engine: Engine, jobs: Sequence[PointJob], total: int, ui: Ui, record: Done) -> None:
+    """Make the boots that are missing, with a bar that names the point.
+
+    Args:
+        engine: makes them.
+        jobs: the missing ones, at least one.
+        total: boots of the whole sweep.
+        ui: gets the bar.
+        record: called with each boot as it ends.
+
+    Raises:
+        LabError: see Engine.
+    """
+    left = list(jobs)
+    with ui.bar(f"sweeping {jobs[0].job.experiment.name}", total) as update:
+
+        def show() -> None:
+            first = f"{describe(left[0].settings)} on {left[0].job.kernel}" if left else ""
+            update(total - len(left), first)
+
+        def done(each: PointJob, boot: BootRecord) -> None:
+            record(each, boot)
+            left.remove(each)
+            show()
+
+        show()
+        engine.run(jobs, done)
+
+
+def sweep_failures(sweep: Sweep) -> list[str]:
+    """Say of every boot that went wrong where and how it did."""
+    return [
+        f"{describe(point.settings)}: {text}"
+        for point in sweep.points
+        for text in failures(point.run.raw)
+    ]

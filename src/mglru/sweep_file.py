@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The result of a sweep, a run for each point, and the file that keeps it.
+
+The file grows boot by boot, and a sweep that was interrupted goes on with what is in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mglru.document import Kind, shown
+from mglru.output_file import OutputFile
+from mglru.results import BootRecord, RunInfo, RunResult, from_document, to_document
+from mglru.vary import Value
+
+FORMAT = 1
+KIND = Kind("sweep", "./mglru sweep EXPERIMENT --vary KEY=A..B --json FILE", FORMAT)
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SweepPoint(_Model):
+    """One point of a sweep.
+
+    Attributes:
+        settings: the value of each key that the sweep varies.
+        run: all kernels there, complete or not.
+    """
+
+    settings: dict[str, Value]
+    run: RunResult
+
+
+class Sweep(_Model):
+    """One experiment at many points.
+
+    Attributes:
+        experiment: its name.
+        vary: every key with its values, in order; sizes as text (`64M`), numbers as numbers.
+        kernels: ids, in the order asked for; the first is the baseline.
+        points: those that have boots, in the order of `vary`, the last key changing fastest.
+    """
+
+    experiment: str
+    vary: dict[str, list[Value]] = Field(min_length=1)
+    kernels: list[str] = Field(min_length=1)
+    points: list[SweepPoint] = []
+
+
+def to_json(sweep: Sweep) -> str:
+    """Return the file's text."""
+    head = {
+        "format": FORMAT,
+        "kind": KIND.name,
+        **sweep.model_dump(mode="json", exclude={"points"}),
+    }
+    points = [{"settings": point.settings, "run": to_document(point.run)} for point in sweep.points]
+    return json.dumps({**head, "points": points}, indent=1) + "\n"
+
+
+def load(path: str | Path) -> Sweep:
+    """Read a sweep; `-` is stdin.
+
+    Raises:
+        UsageError: it cannot be read, is cut off, is not a sweep, or has another format.
+    """
+    name = shown(path)
+    fields = KIND.check_format(KIND.read(path), name)
+    if fields.get("kind") != KIND.name:
+        raise KIND.refuse(name, f"it is a {fields.get('kind', 'result of a run')}")
+    points = fields.get("points")
+    if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
+        raise KIND.refuse(name, "it has no list of points")
+    kept = {key: value for key, value in fields.items() if key not in {"format", "kind"}}
+    read = [{**point, "run": from_document(point.get("run"), name)} for point in points]
+    return KIND.validate(Sweep, {**kept, "points": read}, name)
+
+
+def save(sweep: Sweep, path: str | Path) -> None:
+    """Write a sweep to a file, or to stdout for `-`.
+
+    Raises:
+        UsageError: the path is a directory.
+        LabError: the file cannot be written.
+    """
+    with SweepFile(path, sweep.experiment, sweep.vary, sweep.kernels) as file:
+        for point in sweep.points:
+            file.begin(point.settings, point.run)
+            file.keep(point.run.raw)
+        file.write()
+
+
+class SweepFile(OutputFile):
+    """A file of a sweep, written boot by boot (see OutputFile).
+
+    Boots may come in any order, as several are made at once; in the file they are in the order
+    of a run.
+
+    Usage:
+        with SweepFile(path, "ycsb-b", vary, kernels) as file:
+            file.begin(settings, info)   # every point, in order
+            file.keep(known)             # its boots from before, if there are any
+            file.add(settings, record)
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        experiment: str,
+        vary: Mapping[str, Sequence[Value]],
+        kernels: Sequence[str],
+    ) -> None:
+        self._experiment, self._kernels = experiment, list(kernels)
+        self._vary = {key: list(values) for key, values in vary.items()}
+        self._points: list[SweepPoint] = []
+        super().__init__(path)
+
+    @property
+    def sweep(self) -> Sweep:
+        """The sweep as it stands: the points that have boots."""
+        return Sweep(
+            experiment=self._experiment,
+            vary=self._vary,
+            kernels=self._kernels,
+            points=[point for point in self._points if point.run.raw],
+        )
+
+    def text(self) -> str:
+        """Return the sweep as JSON; nothing as long as there is no boot."""
+        sweep = self.sweep
+        return to_json(sweep) if sweep.points else ""
+
+    def begin(self, settings: Mapping[str, Value], info: RunInfo) -> None:
+        """Add a point, without boots."""
+        run = RunResult.from_boots(info, [])
+        self._points.append(SweepPoint(settings=dict(settings), run=run))
+
+    def keep(self, records: Sequence[BootRecord]) -> None:
+        """Give the point that was added last the boots that it already has."""
+        self._points[-1] = self._with(self._points[-1], records)
+
+    def add(self, settings: Mapping[str, Value], record: BootRecord) -> None:
+        """Add a boot to a point and write the file.
+
+        Raises:
+            LabError: the file cannot be written.
+        """
+        at = next(i for i, point in enumerate(self._points) if point.settings == settings)
+        self._points[at] = self._with(self._points[at], [record])
+        self.write()
+
+    def _with(self, point: SweepPoint, records: Sequence[BootRecord]) -> SweepPoint:
+        # What was sampled over time is many times as large as all the rest.
+        slim = [BootRecord(**record.model_dump(exclude={"timeline"})) for record in records]
+        order = point.run.kernels
+        boots = sorted([*point.run.raw, *slim], key=lambda r: (r.boot, order.index(r.kernel)))
+        return SweepPoint(settings=point.settings, run=RunResult.from_boots(point.run, boots))

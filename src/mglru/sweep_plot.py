@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A sweep as curves: a kernel's figures over the memory limit, a panel for each other value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mglru import sweep_tables
+from mglru.errors import LabError, UsageError
+from mglru.experiment import ALIASES
+from mglru.sweep_file import Sweep
+from mglru.sweep_tables import MetricTable
+from mglru.vary import Settings, Value, describe, full_name, size_bytes
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MEMORY = ALIASES["limit"]
+# Okabe and Ito (2008): can be told apart by people who see colours differently, and in print.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+WIDTH, HEIGHT = 300, 190
+MOST_TICKS = 9
+COLUMNS = 2
+FEWEST_BOOTS_FOR_RANGE = 2
+# The axis is in MiB.
+SIZE_LABELS = (
+    "datum.value >= 1024 ? format(datum.value / 1024, '.4~g') + 'G' : "
+    "datum.value >= 1 ? format(datum.value, '.4~g') + 'M' : "
+    "format(datum.value * 1024, '.4~g') + 'K'"
+)
+
+
+def check_path(path: Path) -> None:
+    """Refuse a file that no plot can be written to, before there is anything to plot.
+
+    Raises:
+        UsageError: not an .svg, or in no directory.
+    """
+    if path.suffix != ".svg":
+        raise UsageError(f"--plot {path}: plots are SVG", next_step="name a file that ends in .svg")
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"--plot {path}: no such directory", next_step="make it first")
+
+
+def write_plot(sweep: Sweep, baseline: str, path: Path) -> None:
+    """Write the curves of a sweep as SVG.
+
+    Args:
+        sweep: it has points.
+        baseline: the kernel that ratios are to (the plot shows figures, not ratios).
+        path: of the file.
+
+    Raises:
+        LabError: the file cannot be written.
+    """
+    chart = make_chart(sweep, sweep_tables.metric_tables(sweep, baseline))
+    try:
+        chart.save(path, format="svg")
+    except OSError as error:
+        raise LabError(
+            f"the plot cannot be written to {path}: {error.strerror}",
+            next_step="name another file with --plot; the same command draws it again",
+        ) from error
+
+
+def x_key(sweep: Sweep) -> str:
+    """Return the key on the horizontal axis: memory, else what has sizes or numbers, else any."""
+
+    def rank(key: str) -> tuple[bool, bool, bool]:
+        values = sweep.vary[key]
+        sizes = all(size_bytes(value) is not None for value in values)
+        return full_name(key) == MEMORY, sizes, _numbers(values) is not None
+
+    return max(sweep.vary, key=rank)
+
+
+def _numbers(values: Sequence[Value]) -> list[float] | None:
+    """Return values for an axis (sizes in MiB); None if some are words."""
+    sizes = [size_bytes(value) for value in values]
+    if all(size is not None for size in sizes):
+        return [size / (1 << 20) for size in sizes if size is not None]
+    if any(isinstance(value, str) for value in values):
+        return None
+    return [float(value) for value in values]
+
+
+def rows_of(sweep: Sweep, table: MetricTable) -> list[dict[str, Any]]:
+    """Return one metric as rows for a plot: x, kernel, panel, median and range over boots."""
+    key = x_key(sweep)
+    words = sweep.vary[key]
+    where: dict[Value, Value] = dict(zip(words, _numbers(words) or words, strict=True))
+    return [
+        {
+            "x": where[line.settings[key]],
+            "kernel": kernel,
+            "panel": describe(_others(line.settings, key)),
+            "median": cell.median,
+            "low": min(cell.values),
+            "high": max(cell.values),
+            "went": "wrong" if troubled else "well",
+        }
+        for line in table.lines
+        for kernel, cell, troubled in zip(sweep.kernels, line.cells, line.troubled, strict=True)
+        if cell is not None
+    ]
+
+
+def _others(settings: Settings, key: str) -> Settings:
+    return {name: value for name, value in settings.items() if name != key}
+
+
+def make_chart(sweep: Sweep, found: Sequence[MetricTable]) -> alt.ConcatChart:
+    """Return the whole plot: a row of panels for each metric, or metrics side by side."""
+    # Here, because it takes most of a second, and few commands need it.
+    import altair as alt  # noqa: PLC0415
+
+    run = sweep.points[0].run
+    boots = "1 boot" if run.boots == 1 else f"{run.boots} boots, median and range"
+    charts = [_metric_chart(sweep, table) for table in found if rows_of(sweep, table)]
+    chart: alt.ConcatChart = (
+        alt.concat(*charts, columns=1 if len(sweep.vary) > 1 else COLUMNS)
+        .properties(
+            title=alt.TitleParams(
+                f"{sweep.experiment} over {x_key(sweep)}",
+                subtitle=f"{boots} of each kernel at each point, seed {run.seed}",
+                anchor="start",
+            )
+        )
+        .configure(background="white", padding=12)
+        .configure_view(stroke="#ccc")
+        .configure_axis(gridColor="#e8e8e8")
+    )
+    return chart
+
+
+def _metric_chart(sweep: Sweep, table: MetricTable) -> alt.LayerChart | alt.FacetChart:
+    import altair as alt  # noqa: PLC0415
+
+    base = alt.Chart(alt.InlineData(values=rows_of(sweep, table))).encode(
+        x=_x_axis(sweep), color=_colours(sweep)
+    )
+    figures = alt.Y("median:Q", title=table.heading, axis=alt.Axis(format="~s"))
+    shapes = alt.Shape(
+        "went:N",
+        scale=alt.Scale(domain=["well", "wrong"], range=["circle", "cross"]),
+        legend=None,
+    )
+    layers = [base.mark_line().encode(y=figures)]
+    layers.append(base.mark_point(filled=True, size=45, opacity=1).encode(y=figures, shape=shapes))
+    if sweep.points[0].run.boots >= FEWEST_BOOTS_FOR_RANGE:
+        layers.append(base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q"))
+    layered = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    if len(sweep.vary) == 1:
+        return layered
+    order = list(dict.fromkeys(row["panel"] for row in rows_of(sweep, table)))
+    return layered.facet(column=alt.Column("panel:N", sort=order, title=None))
+
+
+def _x_axis(sweep: Sweep) -> alt.X:
+    import altair as alt  # noqa: PLC0415
+
+    key = x_key(sweep)
+    numbers = _numbers(sweep.vary[key])
+    if numbers is None:
+        return alt.X("x:O", sort=[str(value) for value in sweep.vary[key]], title=key)
+    sizes = size_bytes(sweep.vary[key][0]) is not None
+    label = SIZE_LABELS if sizes else "format(datum.value, '.4~g')"
+    ticks = numbers if len(numbers) <= MOST_TICKS else numbers[:: 1 + len(numbers) // MOST_TICKS]
+    axis = alt.Axis(values=ticks, labelExpr=label)
+    scale = alt.Scale(type="log" if min(numbers) > 0 else "linear", nice=False)
+    return alt.X("x:Q", scale=scale, axis=axis, title=key)
+
+
+def _colours(sweep: Sweep) -> alt.Color:
+    import altair as alt  # noqa: PLC0415
+
+    palette = [PALETTE[at % len(PALETTE)] for at in range(len(sweep.kernels))]
+    return alt.Color(
+        "kernel:N",
+        scale=alt.Scale(domain=list(sweep.kernels), range=palette),
+        legend=alt.Legend(title=None, orient="top"),
+    )
