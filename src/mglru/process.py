@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import shlex
 import signal
@@ -11,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mglru.errors import ExitCode, LabError
@@ -22,11 +23,27 @@ POLL_SECONDS = 0.1
 # Where Debian has mke2fs, and which it leaves out of an ordinary user's PATH.
 ADMINISTRATORS_PATH = ":/usr/sbin:/sbin"
 _cancelled = threading.Event()
+_part: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar("part", default=None)
 
 
 def cancel_all() -> None:
     """Make every wait in every thread kill its process and raise: the lab is ending."""
     _cancelled.set()
+
+
+@contextlib.contextmanager
+def cancellable(event: threading.Event) -> Iterator[None]:
+    """Make the waits of this thread end, as `cancel_all` does, when an event is set."""
+    token = _part.set(event)
+    try:
+        yield
+    finally:
+        _part.reset(token)
+
+
+def _is_cancelled() -> bool:
+    part = _part.get()
+    return _cancelled.is_set() or (part is not None and part.is_set())
 
 
 def tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
@@ -60,7 +77,7 @@ def wait(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(POLL_SECONDS)
                 return True
-            if _cancelled.is_set():
+            if _is_cancelled():
                 raise LabError("interrupted", exit_code=ExitCode.INTERRUPTED)
             if on_tick:
                 on_tick()

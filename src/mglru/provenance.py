@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -79,7 +80,9 @@ def _kernel(build: Build) -> KernelProvenance:
     )
 
 
-def _image_digest(image: Path | None) -> str | None:
+@functools.cache
+def image_digest(image: Path | None) -> str | None:
+    """Return the sha256 of a disk image in the cache, where what has a name does not change."""
     if image is None:
         return None
     with image.open("rb") as file:
@@ -120,7 +123,7 @@ def run_info(
             machine=MachineProvenance(virtual_time=experiment.time == "virtual", options=options),
             experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=parameters),
             seed=seed,
-            dataset_sha256=_image_digest(image),
+            dataset_sha256=image_digest(image),
             userland=dict(userland.versions) if userland else {},
             lab_commit=lab_commit(),
             host=describe_host(),

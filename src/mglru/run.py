@@ -91,11 +91,11 @@ def parallel_boots(experiment: Experiment) -> int:
     """
     if experiment.time == "real":
         return 1
-    fitting = int(_available_bytes() * 0.8) // (experiment.guest.memory_mb << 20)
+    fitting = int(available_bytes() * 0.8) // (experiment.guest.memory_mb << 20)
     return max(1, min(len(os.sched_getaffinity(0)), fitting))
 
 
-def _available_bytes() -> int:
+def available_bytes() -> int:
     """Read how much memory the host could give without swapping."""
     meminfo = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     return int(meminfo["MemAvailable"].split()[0]) << 10

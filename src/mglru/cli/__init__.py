@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from mglru.cli import bound, kernel, misc, results, run, series, sweep
+from mglru.cli import bound, cluster, kernel, misc, results, run, series, sweep
 from mglru.errors import ExitCode, LabError
 
 HELP = """Stock and patched kernels, real workloads, before beside after.
@@ -36,6 +36,7 @@ for command in (
     run.run,
     run.selftest,
     sweep.sweep,
+    cluster.cluster,
     misc.test,
     bound.bound,
     results.compare,

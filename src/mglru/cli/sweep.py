@@ -15,6 +15,7 @@ from mglru import packages, prepared, sweep_file, sweep_plot, sweep_tables
 from mglru.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option
 from mglru.cli.run import BASELINE
+from mglru.cluster import ClusterEngine
 from mglru.errors import ExitCode
 from mglru.experiment import Experiment, load_experiment
 from mglru.ingredients import get_ingredients
@@ -57,13 +58,20 @@ class Sweeper:
         plan: what was asked for.
         kernels: its kernels.
         own: the user's kernel sources.
+        scheduler: of a cluster, None: this machine makes the boots.
         ui: gets the progress.
     """
 
     def __init__(
-        self, plan: Plan, kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui
+        self,
+        plan: Plan,
+        kernels: Sequence[KernelId],
+        own: Sequence[Path],
+        scheduler: str | None,
+        ui: Ui,
     ) -> None:
         self._plan, self._kernels, self._own, self._ui = plan, kernels, own, ui
+        self._scheduler = scheduler
         self._points = load_points(plan)
 
     def prepare(self) -> list[Point]:
@@ -93,7 +101,9 @@ class Sweeper:
         return build_all([prepared.KERNEL], self._own, self._ui)[prepared.KERNEL]
 
     def engine(self) -> Engine:
-        """Return the threads that boot on this machine, kernels built."""
+        """Return what makes the boots; kernels are built where that is this machine."""
+        if self._scheduler:
+            return ClusterEngine(self._scheduler)
         for build in planned_builds(self._kernels, self._own, self._ui).values():
             build_kernel(build.recipe, self._ui)
         return LocalEngine(min(parallel_boots(experiment) for _at, experiment in self._points))
@@ -158,6 +168,11 @@ def _show(sweep: Sweep, form: str, baseline: str) -> None:
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all points.")
 @click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Boot on the workers of a cluster (./mglru cluster), as tcp://host:8786.",
+)
+@click.option(
     "--json",
     "json_file",
     metavar="FILE|-",
@@ -184,6 +199,7 @@ def sweep(
     boots: int | None,
     seed: int,
     settings: tuple[str, ...],
+    scheduler: str | None,
     json_file: str | None,
     anew: bool,
     plot: Path | None,
@@ -200,7 +216,7 @@ def sweep(
     chosen = parse_list(kernels or ",".join(load_experiment(name).kernels))
     ids = [str(kernel) for kernel in chosen]
     plan = Plan(name, vary, settings, ids, boots, seed)
-    sweeper = Sweeper(plan, chosen, own_sources, ui)
+    sweeper = Sweeper(plan, chosen, own_sources, scheduler, ui)
     if plot:
         sweep_plot.check_path(plot)
     path = json_file or f"mglru-sweep-{name}.json"

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru cluster`: the machines that a sweep with --scheduler runs on."""
+
+from __future__ import annotations
+
+import click
+
+from mglru import cluster_serve, packages
+from mglru.ui import Ui
+
+PORT = 8786
+
+
+@click.group()
+def cluster() -> None:
+    """Many machines for one sweep: a scheduler, and a worker on each machine.
+
+    Whoever can reach the scheduler or a worker can run programs there: use them in a network
+    that you trust, or through ssh tunnels.
+    """
+
+
+@cluster.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True)
+def scheduler(*, host: str, port: int) -> None:
+    """Hand out the boots of sweeps, until Ctrl-C."""
+    cluster_serve.serve_scheduler(host, port, Ui())
+
+
+@cluster.command()
+@click.argument("address", metavar="ADDRESS")
+@click.option(
+    "--boots",
+    type=click.IntRange(1, 1000),
+    help="Guests at once.  [default: as many as processors and memory allow]",
+)
+def worker(address: str, *, boots: int | None) -> None:
+    """Make boots for the scheduler at ADDRESS (as tcp://host:8786), until Ctrl-C.
+
+    Kernels and data that this machine's cache lacks are fetched and built when a boot needs
+    them.
+    """
+    ui = Ui()
+    packages.ensure(packages.ALL, ui)
+    cluster_serve.serve_worker(address, boots or cluster_serve.boots_at_once(), ui)

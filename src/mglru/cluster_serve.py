@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The processes of a cluster: one scheduler, and a worker on each machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+
+from mglru import cluster_worker, process
+from mglru.errors import LabError
+from mglru.experiment import Guest
+from mglru.paths import cache_dir
+from mglru.run import available_bytes
+from mglru.ui import Ui
+
+JOIN_SECONDS = 30
+ANY_PORT = ":0"
+# A boot that so many workers died over would kill the next one, too.
+ALLOWED_FAILURES = 5
+
+
+def boots_at_once() -> int:
+    """Return how many guests of the usual size this machine has room for, one for each CPU."""
+    megabytes = int(available_bytes() * cluster_worker.SHARE) >> 20
+    return max(1, min(len(os.sched_getaffinity(0)), megabytes // Guest().memory_mb))
+
+
+def _quiet() -> None:
+    """Leave out of Dask's log what is no warning."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def serve_scheduler(host: str, port: int, ui: Ui) -> None:
+    """Be the scheduler of a cluster until an interrupt.
+
+    Raises:
+        LabError: it cannot listen there.
+    """
+    asyncio.run(_scheduler(host, port, ui))
+
+
+async def _scheduler(host: str, port: int, ui: Ui) -> None:
+    from distributed import Scheduler  # noqa: PLC0415
+
+    _quiet()
+    try:
+        scheduler = await Scheduler(
+            host=host,
+            port=port,
+            dashboard=False,
+            dashboard_address=ANY_PORT,
+            allowed_failures=ALLOWED_FAILURES,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise LabError(
+            f"the scheduler cannot listen at {host}:{port}: {error}",
+            next_step="name another address of this machine with --host, or another --port",
+        ) from error
+    async with scheduler:
+        ui.note(f"scheduler at {scheduler.address}; on each machine:")
+        ui.note(f"  ./mglru cluster worker {scheduler.address}")
+        await scheduler.finished()
+
+
+def serve_worker(address: str, boots: int, ui: Ui) -> None:
+    """Be a worker of a cluster until an interrupt, or until its scheduler is gone.
+
+    Args:
+        address: of the scheduler.
+        boots: guests at once.
+        ui: told when it has joined.
+
+    Raises:
+        LabError: no scheduler answers there.
+    """
+    try:
+        asyncio.run(_worker(address, boots, ui))
+    finally:
+        # What it was asked for, another worker can do.
+        process.cancel_all()
+
+
+async def _worker(address: str, boots: int, ui: Ui) -> None:
+    from distributed import Worker  # noqa: PLC0415
+
+    _quiet()
+    try:
+        worker = await Worker(
+            address,
+            nthreads=boots,
+            memory_limit=0,
+            dashboard=False,
+            dashboard_address=ANY_PORT,
+            death_timeout=JOIN_SECONDS,
+            local_directory=str(cache_dir("tmp")),
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise LabError(
+            f"no scheduler answers at {address}: {error}",
+            next_step="check the address, or start one: ./mglru cluster scheduler",
+        ) from error
+    async with worker:
+        ui.note(f"worker {worker.address}: {boots} boot(s) at once, lab {cluster_worker.VERSION}")
+        await worker.finished()
+        process.cancel_all()
