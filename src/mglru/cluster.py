@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mglru import cluster_worker
 from mglru.cluster_task import Answer, Task, make_task
-from mglru.errors import LabError
+from mglru.errors import LabError, UsageError
 from mglru.results import BootRecord
 from mglru.sweep import Done, PointJob
 from mglru.vary import describe
@@ -27,7 +28,21 @@ PATIENCE_SECONDS = 60
 STALL_SECONDS = 3 * 3600
 LOOK_SECONDS = 1.0
 STOP_SECONDS = 10
+_ADDRESS = re.compile(r"(tcp://)?[^\s:/]+:\d{1,5}|(tcp://)?\[[0-9a-f:]+\]:\d{1,5}")
 GO_ON = "the same command goes on where this one stopped"
+
+
+def check_address(address: str) -> None:
+    """Refuse what cannot be the address of a scheduler.
+
+    Raises:
+        UsageError: it is not `tcp://host:port` or `host:port`.
+    """
+    if not _ADDRESS.fullmatch(address):
+        raise UsageError(
+            f"'{address}' is not the address of a scheduler",
+            next_step="as tcp://127.0.0.1:8786; `./mglru cluster scheduler` prints its own",
+        )
 
 
 class ClusterEngine:

@@ -21,6 +21,7 @@ MEMORY = ALIASES["limit"]
 # Okabe and Ito (2008): can be told apart by people who see colours differently, and in print.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 WIDTH, HEIGHT = 300, 190
+WIDEST, NARROWEST = 4.0, 1.5
 MOST_TICKS = 9
 COLUMNS = 2
 FEWEST_BOOTS_FOR_RANGE = 2
@@ -30,6 +31,8 @@ SIZE_LABELS = (
     "datum.value >= 1 ? format(datum.value, '.4~g') + 'M' : "
     "format(datum.value * 1024, '.4~g') + 'K'"
 )
+# As 150k; but no thousandths, which few people read as such.
+FIGURE_LABELS = "format(datum.value, abs(datum.value) < 1 ? '.3~g' : '~s')"
 
 
 def check_path(path: Path) -> None:
@@ -141,13 +144,14 @@ def _metric_chart(sweep: Sweep, table: MetricTable) -> alt.LayerChart | alt.Face
     base = alt.Chart(alt.InlineData(values=rows_of(sweep, table))).encode(
         x=_x_axis(sweep), color=_colours(sweep)
     )
-    figures = alt.Y("median:Q", title=table.heading, axis=alt.Axis(format="~s"))
+    axis = alt.Axis(labelExpr=FIGURE_LABELS)
+    figures = alt.Y("median:Q", title=table.heading, axis=axis)
     shapes = alt.Shape(
         "went:N",
         scale=alt.Scale(domain=["well", "wrong"], range=["circle", "cross"]),
         legend=None,
     )
-    layers = [base.mark_line().encode(y=figures)]
+    layers = [base.mark_line().encode(y=figures, strokeWidth=_widths(sweep))]
     layers.append(base.mark_point(filled=True, size=45, opacity=1).encode(y=figures, shape=shapes))
     if sweep.points[0].run.boots >= FEWEST_BOOTS_FOR_RANGE:
         layers.append(base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q"))
@@ -171,6 +175,16 @@ def _x_axis(sweep: Sweep) -> alt.X:
     axis = alt.Axis(values=ticks, labelExpr=label)
     scale = alt.Scale(type="log" if min(numbers) > 0 else "linear", nice=False)
     return alt.X("x:Q", scale=scale, axis=axis, title=key)
+
+
+def _widths(sweep: Sweep) -> alt.StrokeWidth:
+    """Draw each kernel's line thinner than the one below it, so that equal ones can be seen."""
+    import altair as alt  # noqa: PLC0415
+
+    count = len(sweep.kernels)
+    widths = [WIDEST - (WIDEST - NARROWEST) * at / max(1, count - 1) for at in range(count)]
+    scale = alt.Scale(domain=list(sweep.kernels), range=widths)
+    return alt.StrokeWidth("kernel:N", scale=scale, legend=None)
 
 
 def _colours(sweep: Sweep) -> alt.Color:

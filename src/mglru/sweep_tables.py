@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from mglru import tables
 from mglru.compare import Cell, Comparison, Named, Row, compare
@@ -115,7 +116,8 @@ def render(
     lines = footer(sweep, found, baseline)
     if form == "markdown":
         parts = [_markdown(sweep, table, baseline) for table in found]
-        return "\n".join([f"**{title(sweep, baseline)}**\n", *parts, *(f"{x}  " for x in lines)])
+        notes = [f"{line}  \n" for line in lines]
+        return f"**{title(sweep, baseline)}**\n\n" + "\n".join(parts) + "\n" + "".join(notes)
     buffer = io.StringIO()
     console = Console(
         file=buffer,
@@ -127,6 +129,7 @@ def render(
     console.print(title(sweep, baseline), markup=False, soft_wrap=True)
     for table in found:
         console.print()
+        console.print(Text(table.heading, style="bold"), soft_wrap=True)
         console.print(_grid(sweep, table, baseline))
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
@@ -168,10 +171,7 @@ def _without_notes(comparison: Comparison) -> Comparison:
 
 
 def _grid(sweep: Sweep, table: MetricTable, baseline: str) -> Table:
-    grid = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, title=table.heading,
-        title_justify="left", title_style="bold",
-    )  # fmt: skip
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for key in sweep.vary:
         grid.add_column(key, justify="right")
     for kernel in sweep.kernels:
@@ -198,4 +198,4 @@ def _markdown(sweep: Sweep, table: MetricTable, baseline: str) -> str:
             for kernel, cell, trouble in zip(sweep.kernels, line.cells, line.troubled, strict=True)
         ]
         rows.append(tables.markdown_row([*map(str, line.settings.values()), *cells]))
-    return "\n".join([f"{table.heading}\n", *rows]) + "\n"
+    return "\n".join([f"**{table.heading}**\n", *rows]) + "\n"

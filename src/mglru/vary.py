@@ -87,16 +87,26 @@ def _list(key: str, text: str) -> list[Value]:
     values = [
         word if number is None else number for word, number in zip(words, numbers, strict=True)
     ]
-    sizes = [size_bytes(value) is not None for value in values]
-    if any(sizes) and not all(sizes):
-        odd = values[sizes.index(False)]
-        raise UsageError(
-            f"'{key}={text}' mixes sizes and {odd}, which has no unit",
-            next_step=f"write {odd}M, or leave all units out",
-        )
+    if any(size_bytes(value) is not None for value in values):
+        _check_sizes(key, text, values)
     if len({size_bytes(value) or value for value in values}) < len(values):
         raise UsageError(f"'{key}={text}' has a value twice", next_step="leave one of them out")
     return values
+
+
+def _check_sizes(key: str, text: str, values: Sequence[Value]) -> None:
+    """Refuse what is no size beside what is one.
+
+    Raises:
+        UsageError: see above.
+    """
+    for value in values:
+        if size_bytes(value) is None:
+            number = not isinstance(value, str)
+            raise UsageError(
+                f"'{key}={text}': {value} {'has no unit' if number else 'is no size'}",
+                next_step=f"write {value}M" if number else "sizes end in K, M, G or T",
+            )
 
 
 def _range(key: str, text: str, points: int) -> list[Value]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from mglru import cluster_serve, packages
+from mglru.cluster import check_address
 from mglru.ui import Ui
 
 PORT = 8786
@@ -42,5 +43,6 @@ def worker(address: str, *, boots: int | None) -> None:
     them.
     """
     ui = Ui()
+    check_address(address)
     packages.ensure(packages.ALL, ui)
     cluster_serve.serve_worker(address, boots or cluster_serve.boots_at_once(), ui)

@@ -15,8 +15,8 @@ from mglru import packages, prepared, sweep_file, sweep_plot, sweep_tables
 from mglru.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option
 from mglru.cli.run import BASELINE
-from mglru.cluster import ClusterEngine
-from mglru.errors import ExitCode
+from mglru.cluster import ClusterEngine, check_address
+from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.ingredients import get_ingredients
 from mglru.kernel_id import KernelId, parse_list
@@ -113,7 +113,12 @@ def _old(path: str, *, anew: bool) -> Sweep | None:
     """Return what a file already has of a sweep, if it shall be gone on with."""
     if anew or path == STDOUT or not Path(path).is_file() or not Path(path).stat().st_size:
         return None
-    return sweep_file.load(path)
+    try:
+        return sweep_file.load(path)
+    except UsageError as error:
+        raise UsageError(
+            error.what, next_step="name another file with --json, or replace this one with --anew"
+        ) from error
 
 
 def _sweep(sweeper: Sweeper, plan: Plan, path: str, old: Sweep | None, ui: Ui) -> Sweep:
@@ -212,6 +217,8 @@ def sweep(
     again goes on where an interrupted one stopped, and shows the tables of a finished one.
     """
     ui = Ui()
+    if scheduler:
+        check_address(scheduler)
     vary = parse_vary(varied, points)
     chosen = parse_list(kernels or ",".join(load_experiment(name).kernels))
     ids = [str(kernel) for kernel in chosen]
@@ -228,7 +235,15 @@ def sweep(
     if plot:
         sweep_plot.write_plot(result, baseline, plot)
         ui.note(f"Plot: {plot}")
+    return _exit_code(result, shown=path != STDOUT, ui=ui)
+
+
+def _exit_code(result: Sweep, *, shown: bool, ui: Ui) -> int:
+    """Say what went wrong, where the tables' notes have not."""
     found = sweep_failures(result)
-    for text in found:
-        ui.warn(text)
+    if found and shown:
+        ui.warn("some boots went wrong: see the notes below the tables")
+    elif found:
+        for text in found:
+            ui.warn(text)
     return ExitCode.EXPECTATION_FAILED if found else ExitCode.OK

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the tests of sweeps share: small sweeps as values, and the command as a process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from mglru import sweep_file
+from mglru.results import (
+    BootRecord,
+    ExperimentProvenance,
+    Headline,
+    KernelProvenance,
+    MachineProvenance,
+    Provenance,
+    RunInfo,
+    RunResult,
+)
+from mglru.sweep_file import Sweep, SweepPoint
+from mglru.vary import Settings, combinations
+
+KERNELS = ["6.12", "6.12+next"]
+VARY: dict[str, list[str | int | float]] = {"limit": ["8M", "32M"], "zipf": [0.8, 1.2]}
+# Eight boots of about a second each.
+SMALL = (
+    *("read-twice", "--kernels", "6.12,6.12+next", "--vary", "limit=8M..48M", "--points", "4"),
+    *("--set", "dataset.size_mb=64", "--set", "dataset.file_mb=32"),
+    *("--set", "guest.memory_mb=512"),
+)
+
+
+def info(settings: Settings, **changes: object) -> RunInfo:
+    """A run as it would be at a point."""
+    kernels = {
+        name: KernelProvenance(
+            release="6.12.117",
+            base_version="6.12.117",
+            config_sha256="c" * 64,
+            compiler="gcc 12.2.0",
+            build="0123456789ab",
+        )
+        for name in KERNELS
+    }
+    parameters: dict[str, JsonValue] = {key: str(value) for key, value in settings.items()}
+    run = RunInfo(
+        experiment="ycsb-b",
+        machine="uml",
+        seed=1,
+        kernels=KERNELS,
+        boots=1,
+        provenance=Provenance(
+            kernels=kernels,
+            machine=MachineProvenance(virtual_time=True),
+            experiment=ExperimentProvenance(sha256="e" * 64, parameters=parameters),
+            seed=1,
+        ),
+        headline=[Headline(name="ops_per_second", better="higher", label="ops/s")],
+    )
+    return run.model_copy(update=changes)
+
+
+def record(kernel: str, refaults: float, boot: int = 0, *problems: str) -> BootRecord:
+    """A boot with two figures."""
+    metrics = {"ops_per_second": 1e6 / (refaults + 1), "workingset_refault_file": refaults}
+    return BootRecord(
+        kernel=kernel, boot=boot, seed=1 + boot, metrics=metrics, problems=list(problems)
+    )
+
+
+def sweep(vary: Mapping[str, list[str | int | float]] | None = None) -> Sweep:
+    """A complete sweep: the second kernel has half of the refaults of the first."""
+    varied = dict(vary or VARY)
+    points = [
+        SweepPoint(
+            settings=settings,
+            run=RunResult.from_boots(
+                info(settings), [record("6.12", 1000 >> at), record("6.12+next", 500 >> at)]
+            ),
+        )
+        for at, settings in enumerate(combinations(varied))
+    ]
+    return Sweep(experiment="ycsb-b", vary=varied, kernels=KERNELS, points=points)
+
+
+def start(*arguments: str | Path, cache: Path | None = None) -> subprocess.Popen[str]:
+    """Start the lab as a process of its own, which an interrupt reaches."""
+    # What a shell starts in the background ignores SIGINT, and so would this, started from it.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "mglru", *map(str, arguments)]
+    environment = {**os.environ, "MGLRU_NO_INSTALL": "1"}
+    if cache:
+        environment["MGLRU_CACHE"] = str(cache)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def figures(path: Path) -> list[tuple[Settings, list[BootRecord]]]:
+    """Return what a sweep's file says of every boot, but for how long it took the host."""
+    return [
+        (point.settings, [r.model_copy(update={"real_seconds": 0.0}) for r in point.run.raw])
+        for point in sweep_file.load(path).points
+    ]
