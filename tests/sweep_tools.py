@@ -25,6 +25,7 @@ from mglru.results import (
 from mglru.sweep_file import Sweep, SweepPoint
 from mglru.vary import Settings, combinations
 
+PYTHON = sys.executable
 KERNELS = ["6.12", "6.12+next"]
 VARY: dict[str, list[str | int | float]] = {"limit": ["8M", "32M"], "zipf": [0.8, 1.2]}
 # Eight boots of about a second each.
@@ -91,7 +92,7 @@ def sweep(vary: Mapping[str, list[str | int | float]] | None = None) -> Sweep:
 def start(*arguments: str | Path, cache: Path | None = None) -> subprocess.Popen[str]:
     """Start the lab as a process of its own, which an interrupt reaches."""
     # What a shell starts in the background ignores SIGINT, and so would this, started from it.
-    command = ["env", "--default-signal=INT", sys.executable, "-m", "mglru", *map(str, arguments)]
+    command = ["env", "--default-signal=INT", PYTHON, "-m", "mglru", *map(str, arguments)]
     environment = {**os.environ, "MGLRU_NO_INSTALL": "1"}
     if cache:
         environment["MGLRU_CACHE"] = str(cache)

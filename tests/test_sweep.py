@@ -288,7 +288,7 @@ def test_curves_are_over_memory_with_a_panel_for_each_other_value(tmp_path: Path
     svg = drawn(whole, tmp_path / "s.svg")
     for text in (*KERNELS, "zipf=0.8", "zipf=1.2", "512K", "16M", "2G", "ops/s ↑"):
         assert f">{text}</text>" in svg
-    table = sweep_tables.metric_tables(whole, "6.12")[-1]
+    table = sweep_tables.metric_tables(whole, "6.12")[0]
     rows = sweep_plot.rows_of(whole, table)
     assert rows[0] == {
         "x": 0.5, "kernel": "6.12", "panel": "zipf=0.8",

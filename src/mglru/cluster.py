@@ -6,6 +6,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import re
+import socket
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +44,27 @@ def check_address(address: str) -> None:
             f"'{address}' is not the address of a scheduler",
             next_step="as tcp://127.0.0.1:8786; `./mglru cluster scheduler` prints its own",
         )
+
+
+def check_answers(address: str) -> None:
+    """Refuse an address where nobody listens, at once and in words that say why.
+
+    Raises:
+        LabError: see above.
+    """
+    host, _colon, port = address.removeprefix("tcp://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise nobody_answers(address, error) from error
+
+
+def nobody_answers(address: str, error: BaseException) -> LabError:
+    """Return the error for a scheduler that is not there."""
+    return LabError(
+        f"no scheduler answers at {address}: {error}",
+        next_step="check the address, or start one: ./mglru cluster scheduler",
+    )
 
 
 class ClusterEngine:
@@ -132,13 +154,11 @@ def _connected(address: str) -> Iterator[Client]:
     # Here, because it takes a second, and only a sweep on a cluster needs it.
     import distributed  # noqa: PLC0415
 
+    check_answers(address)
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise LabError(
-            f"no scheduler answers at {address}: {error}",
-            next_step="check the address, or start one: ./mglru cluster scheduler",
-        ) from error
+        raise nobody_answers(address, error) from error
     try:
         with client.as_current():
             yield client

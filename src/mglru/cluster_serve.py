@@ -8,6 +8,7 @@ import logging
 import os
 
 from mglru import cluster_worker, process
+from mglru.cluster import check_answers, nobody_answers
 from mglru.errors import LabError
 from mglru.experiment import Guest
 from mglru.paths import cache_dir
@@ -76,11 +77,8 @@ def serve_worker(address: str, boots: int, ui: Ui) -> None:
     Raises:
         LabError: no scheduler answers there.
     """
-    try:
-        asyncio.run(_worker(address, boots, ui))
-    finally:
-        # What it was asked for, another worker can do.
-        process.cancel_all()
+    check_answers(address)
+    asyncio.run(_worker(address, boots, ui))
 
 
 async def _worker(address: str, boots: int, ui: Ui) -> None:
@@ -98,11 +96,11 @@ async def _worker(address: str, boots: int, ui: Ui) -> None:
             local_directory=str(cache_dir("tmp")),
         )
     except (OSError, ValueError, RuntimeError) as error:
-        raise LabError(
-            f"no scheduler answers at {address}: {error}",
-            next_step="check the address, or start one: ./mglru cluster scheduler",
-        ) from error
+        raise nobody_answers(address, error) from error
     async with worker:
         ui.note(f"worker {worker.address}: {boots} boot(s) at once, lab {cluster_worker.VERSION}")
-        await worker.finished()
-        process.cancel_all()
+        try:
+            await worker.finished()
+        finally:
+            # What it was asked for, another worker can do; closing would wait for it.
+            process.cancel_all()

@@ -87,16 +87,16 @@ def stop(sweep: str) -> None:
     _stops[sweep].set()
 
 
-def run_task(text: str, worker: str = "") -> str:
+def run_task(text: str) -> str:
     """Make one boot.
 
     Args:
         text: a Task as JSON.
-        worker: the address of this worker, for messages.
 
     Returns:
         an Answer as JSON.
     """
+    worker = _address()
     # Before all else: another version may describe its tasks in another way.
     theirs = json.loads(text).get("lab")
     if theirs != VERSION:
@@ -111,8 +111,21 @@ def run_task(text: str, worker: str = "") -> str:
             return Answer(worker=worker, record=_boot(task)).model_dump_json()
     except LabError as error:
         if error.exit_code == ExitCode.INTERRUPTED and not _stops[task.sweep].is_set():
-            raise  # this worker is ending, another one can make the boot
+            from distributed import Reschedule  # noqa: PLC0415
+
+            # This worker is ending; another one can make the boot.
+            raise Reschedule from error
         return Answer(worker=worker, refusal=Refusal.of(error)).model_dump_json()
+
+
+def _address() -> str:
+    """Return what this worker is called; nothing outside of a worker."""
+    from distributed import get_worker  # noqa: PLC0415
+
+    try:
+        return str(get_worker().address)
+    except ValueError:
+        return ""
 
 
 def _boot(task: Task) -> BootRecord:

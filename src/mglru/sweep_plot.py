@@ -172,7 +172,7 @@ def _x_axis(sweep: Sweep) -> alt.X:
     sizes = size_bytes(sweep.vary[key][0]) is not None
     label = SIZE_LABELS if sizes else "format(datum.value, '.4~g')"
     ticks = numbers if len(numbers) <= MOST_TICKS else numbers[:: 1 + len(numbers) // MOST_TICKS]
-    axis = alt.Axis(values=ticks, labelExpr=label)
+    axis = alt.Axis(values=ticks, labelExpr=label, labelFlush=False)
     scale = alt.Scale(type="log" if min(numbers) > 0 else "linear", nice=False)
     return alt.X("x:Q", scale=scale, axis=axis, title=key)
 

@@ -57,16 +57,15 @@ class MetricTable:
 
 
 def headlines(sweep: Sweep) -> list[Headline]:
-    """Return the experiment's headline metrics, and the refaults where there are any."""
-    run = sweep.points[0].run
-    known = {headline.name for headline in run.headline}
+    """Return the refaults where there are any, and the experiment's headline metrics."""
+    given = sweep.points[0].run.headline
     boots = [record for point in sweep.points for record in point.run.raw]
-    extra = [
-        Headline(name=name, better="lower")
+    refaults = [
+        next((each for each in given if each.name == name), Headline(name=name, better="lower"))
         for name in REFAULTS
-        if name not in known and any(record.metrics.get(name) for record in boots)
+        if any(record.metrics.get(name) for record in boots)
     ]
-    return [*run.headline, *extra]
+    return [*refaults, *(each for each in given if each not in refaults)]
 
 
 def metric_tables(sweep: Sweep, baseline: str) -> list[MetricTable]:
