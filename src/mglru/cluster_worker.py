@@ -141,7 +141,8 @@ def _boot(task: Task) -> BootRecord:
     with room().take(experiment.guest.memory_mb, alone=experiment.time == "real"):
         record = run_job(job)
     ui.note(f"{experiment.name} on {kernel}, seed {task.seed}: {record.real_seconds:.0f} s")
-    return BootRecord(**record.model_dump(exclude={"timeline"}))
+    # Sweeps keep none, and it is many times as large as all the rest.
+    return record.model_copy(update={"timeline": None})
 
 
 def _recipe(kernel: KernelId, ui: Ui) -> Recipe:

@@ -6,7 +6,6 @@ The file grows boot by boot, and a sweep that was interrupted goes on with what 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mglru.document import Kind, shown
 from mglru.output_file import OutputFile
-from mglru.results import BootRecord, RunInfo, RunResult, from_document, to_document
+from mglru.results import BootRecord, RunInfo, RunResult, from_document, json_text, to_document
 from mglru.vary import Value
 
 FORMAT = 1
@@ -61,7 +60,7 @@ def to_json(sweep: Sweep) -> str:
         **sweep.model_dump(mode="json", exclude={"points"}),
     }
     points = [{"settings": point.settings, "run": to_document(point.run)} for point in sweep.points]
-    return json.dumps({**head, "points": points}, indent=1) + "\n"
+    return json_text({**head, "points": points})
 
 
 def load(path: str | Path) -> Sweep:
@@ -157,7 +156,7 @@ class SweepFile(OutputFile):
 
     def _with(self, point: SweepPoint, records: Sequence[BootRecord]) -> SweepPoint:
         # What was sampled over time is many times as large as all the rest.
-        slim = [BootRecord(**record.model_dump(exclude={"timeline"})) for record in records]
+        slim = [record.model_copy(update={"timeline": None}) for record in records]
         order = point.run.kernels
         boots = sorted([*point.run.raw, *slim], key=lambda r: (r.boot, order.index(r.kernel)))
         return SweepPoint(settings=point.settings, run=RunResult.from_boots(point.run, boots))

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import vl_convert
 
 from mglru import sweep_tables
 from mglru.errors import LabError, UsageError
@@ -14,8 +16,8 @@ from mglru.sweep_file import Sweep
 from mglru.sweep_tables import MetricTable
 from mglru.vary import Settings, Value, describe, full_name, size_bytes
 
-if TYPE_CHECKING:
-    import altair as alt
+Spec = dict[str, Any]
+VEGA_LITE = "6.4"
 
 MEMORY = ALIASES["limit"]
 # Okabe and Ito (2008): can be told apart by people who see colours differently, and in print.
@@ -60,7 +62,7 @@ def write_plot(sweep: Sweep, baseline: str, path: Path) -> None:
     """
     chart = make_chart(sweep, sweep_tables.metric_tables(sweep, baseline))
     try:
-        chart.save(path, format="svg")
+        path.write_text(vl_convert.vegalite_to_svg(chart, vl_version=VEGA_LITE))
     except OSError as error:
         raise LabError(
             f"the plot cannot be written to {path}: {error.strerror}",
@@ -114,85 +116,96 @@ def _others(settings: Settings, key: str) -> Settings:
     return {name: value for name, value in settings.items() if name != key}
 
 
-def make_chart(sweep: Sweep, found: Sequence[MetricTable]) -> alt.ConcatChart:
-    """Return the whole plot: a row of panels for each metric, or metrics side by side."""
-    # Here, because it takes most of a second, and few commands need it.
-    import altair as alt  # noqa: PLC0415
-
+def make_chart(sweep: Sweep, found: Sequence[MetricTable]) -> Spec:
+    """Return the whole plot for Vega-Lite: a row of panels for each metric, or metrics in rows."""
     run = sweep.points[0].run
     boots = "1 boot" if run.boots == 1 else f"{run.boots} boots, median and range"
-    charts = [_metric_chart(sweep, table) for table in found if rows_of(sweep, table)]
-    chart: alt.ConcatChart = (
-        alt.concat(*charts, columns=1 if len(sweep.vary) > 1 else COLUMNS)
-        .properties(
-            title=alt.TitleParams(
-                f"{sweep.experiment} over {x_key(sweep)}",
-                subtitle=f"{boots} of each kernel at each point, seed {run.seed}",
-                anchor="start",
-            )
-        )
-        .configure(background="white", padding=12)
-        .configure_view(stroke="#ccc")
-        .configure_axis(gridColor="#e8e8e8")
-    )
-    return chart
+    charts = [
+        _metric_chart(sweep, table, rows) for table in found if (rows := rows_of(sweep, table))
+    ]
+    return {
+        "title": {
+            "text": f"{sweep.experiment} over {x_key(sweep)}",
+            "subtitle": f"{boots} of each kernel at each point, seed {run.seed}",
+            "anchor": "start",
+        },
+        "concat": charts,
+        "columns": 1 if len(sweep.vary) > 1 else COLUMNS,
+        "config": {
+            "background": "white",
+            "padding": 12,
+            "view": {"stroke": "#ccc"},
+            "axis": {"gridColor": "#e8e8e8"},
+        },
+    }
 
 
-def _metric_chart(sweep: Sweep, table: MetricTable) -> alt.LayerChart | alt.FacetChart:
-    import altair as alt  # noqa: PLC0415
-
-    base = alt.Chart(alt.InlineData(values=rows_of(sweep, table))).encode(
-        x=_x_axis(sweep), color=_colours(sweep)
-    )
-    axis = alt.Axis(labelExpr=FIGURE_LABELS)
-    figures = alt.Y("median:Q", title=table.heading, axis=axis)
-    shapes = alt.Shape(
-        "went:N",
-        scale=alt.Scale(domain=["well", "wrong"], range=["circle", "cross"]),
-        legend=None,
-    )
-    layers = [base.mark_line().encode(y=figures, strokeWidth=_widths(sweep))]
-    layers.append(base.mark_point(filled=True, size=45, opacity=1).encode(y=figures, shape=shapes))
-    if sweep.points[0].run.boots >= FEWEST_BOOTS_FOR_RANGE:
-        layers.append(base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q"))
-    layered = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+def _metric_chart(sweep: Sweep, table: MetricTable, rows: list[dict[str, Any]]) -> Spec:
+    figure = {
+        "field": "median",
+        "type": "quantitative",
+        "title": table.heading,
+        "axis": {"labelExpr": FIGURE_LABELS},
+    }
+    line = {"mark": "line", "encoding": {"y": figure, "strokeWidth": _widths(sweep)}}
+    shape = {
+        "field": "went",
+        "type": "nominal",
+        "scale": {"domain": ["well", "wrong"], "range": ["circle", "cross"]},
+        "legend": None,
+    }
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+        "encoding": {"y": figure, "shape": shape},
+    }
+    ends = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
+    several = sweep.points[0].run.boots >= FEWEST_BOOTS_FOR_RANGE
+    layered: Spec = {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "encoding": {"x": _x_axis(sweep), "color": _colours(sweep)},
+        "layer": [line, points, *([{"mark": "rule", "encoding": ends}] if several else [])],
+    }
     if len(sweep.vary) == 1:
-        return layered
-    order = list(dict.fromkeys(row["panel"] for row in rows_of(sweep, table)))
-    return layered.facet(column=alt.Column("panel:N", sort=order, title=None))
+        return {"data": {"values": rows}, **layered}
+    order = list(dict.fromkeys(row["panel"] for row in rows))
+    panels = {"field": "panel", "type": "nominal", "sort": order, "title": None}
+    return {"data": {"values": rows}, "facet": {"column": panels}, "spec": layered}
 
 
-def _x_axis(sweep: Sweep) -> alt.X:
-    import altair as alt  # noqa: PLC0415
-
+def _x_axis(sweep: Sweep) -> Spec:
     key = x_key(sweep)
-    numbers = _numbers(sweep.vary[key])
+    values = sweep.vary[key]
+    numbers = _numbers(values)
     if numbers is None:
-        return alt.X("x:O", sort=[str(value) for value in sweep.vary[key]], title=key)
-    sizes = size_bytes(sweep.vary[key][0]) is not None
-    label = SIZE_LABELS if sizes else "format(datum.value, '.4~g')"
-    ticks = numbers if len(numbers) <= MOST_TICKS else numbers[:: 1 + len(numbers) // MOST_TICKS]
-    axis = alt.Axis(values=ticks, labelExpr=label, labelFlush=False)
-    scale = alt.Scale(type="log" if min(numbers) > 0 else "linear", nice=False)
-    return alt.X("x:Q", scale=scale, axis=axis, title=key)
+        return {"field": "x", "type": "ordinal", "sort": list(values), "title": key}
+    sizes = size_bytes(values[0]) is not None
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "title": key,
+        "scale": {"type": "log" if min(numbers) > 0 else "linear", "nice": False},
+        "axis": {
+            "values": numbers[:: 1 + (len(numbers) - 1) // MOST_TICKS],
+            "labelExpr": SIZE_LABELS if sizes else "format(datum.value, '.4~g')",
+            "labelFlush": False,
+        },
+    }
 
 
-def _widths(sweep: Sweep) -> alt.StrokeWidth:
+def _widths(sweep: Sweep) -> Spec:
     """Draw each kernel's line thinner than the one below it, so that equal ones can be seen."""
-    import altair as alt  # noqa: PLC0415
-
     count = len(sweep.kernels)
     widths = [WIDEST - (WIDEST - NARROWEST) * at / max(1, count - 1) for at in range(count)]
-    scale = alt.Scale(domain=list(sweep.kernels), range=widths)
-    return alt.StrokeWidth("kernel:N", scale=scale, legend=None)
+    scale = {"domain": sweep.kernels, "range": widths}
+    return {"field": "kernel", "type": "nominal", "scale": scale, "legend": None}
 
 
-def _colours(sweep: Sweep) -> alt.Color:
-    import altair as alt  # noqa: PLC0415
-
+def _colours(sweep: Sweep) -> Spec:
     palette = [PALETTE[at % len(PALETTE)] for at in range(len(sweep.kernels))]
-    return alt.Color(
-        "kernel:N",
-        scale=alt.Scale(domain=list(sweep.kernels), range=palette),
-        legend=alt.Legend(title=None, orient="top"),
-    )
+    return {
+        "field": "kernel",
+        "type": "nominal",
+        "scale": {"domain": sweep.kernels, "range": palette},
+        "legend": {"title": None, "orient": "top"},
+    }
