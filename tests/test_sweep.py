@@ -327,6 +327,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["ycsb-b", "--vary", "limit=8M,16M", "--plot", "a.png"], "ends in .svg"),
         (["ycsb-b", "--vary", "limit=8M,16M", "--plot", "/nosuch/a.svg"], "no such directory"),
         (["ycsb-b", "--vary", "limit=8M,16M", "--scheduler", "there"], "not the address"),
+        (
+            ["ycsb-b", "--vary", "limit=8M,16M", "--scheduler", "a:1", "--source", "/usr"],
+            "--source is a tree of this machine",
+        ),
     ],
 )
 def test_bad_input_is_one_message_before_anything_is_made(

@@ -151,6 +151,17 @@ def _show(sweep: Sweep, form: str, baseline: str) -> None:
     click.echo(text, nl=False)
 
 
+def _check_cluster(scheduler: str | None, own: Sequence[Path]) -> None:
+    if scheduler is None:
+        return
+    check_address(scheduler)
+    if own:
+        raise UsageError(
+            "--source is a tree of this machine, which the workers of a cluster do not have",
+            next_step="leave out --scheduler, or --source",
+        )
+
+
 @click.command()
 @click.argument("name", metavar="EXPERIMENT")
 @click.option(
@@ -217,8 +228,7 @@ def sweep(
     again goes on where an interrupted one stopped, and shows the tables of a finished one.
     """
     ui = Ui()
-    if scheduler:
-        check_address(scheduler)
+    _check_cluster(scheduler, own_sources)
     vary = parse_vary(varied, points)
     chosen = parse_list(kernels or ",".join(load_experiment(name).kernels))
     ids = [str(kernel) for kernel in chosen]
