@@ -126,7 +126,7 @@ def known_boots(old: Sweep, settings: Settings, info: RunInfo, path: str) -> lis
         ("the guest's packages", then.userland, now.userland),
     ]
     _refuse_differences(f"{path}, point {describe(settings)}", pairs)
-    return run.raw
+    return [boot for boot in run.raw if boot.kernel in info.kernels and boot.boot < info.boots]
 
 
 def _build_pair(kernel: str, old: RunInfo, new: RunInfo) -> tuple[str, object, object]:

@@ -6,6 +6,7 @@ The file grows boot by boot, and a sweep that was interrupted goes on with what 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -54,13 +55,19 @@ class Sweep(_Model):
 
 def to_json(sweep: Sweep) -> str:
     """Return the file's text."""
-    head = {
-        "format": FORMAT,
-        "kind": KIND.name,
-        **sweep.model_dump(mode="json", exclude={"points"}),
-    }
-    points = [{"settings": point.settings, "run": to_document(point.run)} for point in sweep.points]
-    return json_text({**head, "points": points})
+    return _joined(sweep, [_point_text(point) for point in sweep.points])
+
+
+def _point_text(point: SweepPoint) -> str:
+    return json_text({"settings": point.settings, "run": to_document(point.run)}).rstrip()
+
+
+def _joined(sweep: Sweep, points: Sequence[str]) -> str:
+    """Return the file's text from those of its points."""
+    fields = sweep.model_dump(mode="json", exclude={"points"})
+    head = json.dumps({"format": FORMAT, "kind": KIND.name, **fields}, indent=1)
+    listed = ",\n".join(points)
+    return head.removesuffix("\n}") + f',\n "points": [\n{listed}\n ]\n}}\n'
 
 
 def load(path: str | Path) -> Sweep:
@@ -118,6 +125,8 @@ class SweepFile(OutputFile):
         self._experiment, self._kernels = experiment, list(kernels)
         self._vary = {key: list(values) for key, values in vary.items()}
         self._points: list[SweepPoint] = []
+        # A sweep of hundreds of boots is megabytes, of which each boot changes one point.
+        self._texts: list[str] = []
         super().__init__(path)
 
     @property
@@ -132,17 +141,20 @@ class SweepFile(OutputFile):
 
     def text(self) -> str:
         """Return the sweep as JSON; nothing as long as there is no boot."""
-        sweep = self.sweep
-        return to_json(sweep) if sweep.points else ""
+        texts = [
+            text for text, point in zip(self._texts, self._points, strict=True) if point.run.raw
+        ]
+        return _joined(self.sweep, texts) if texts else ""
 
     def begin(self, settings: Mapping[str, Value], info: RunInfo) -> None:
         """Add a point, without boots."""
         run = RunResult.from_boots(info, [])
         self._points.append(SweepPoint(settings=dict(settings), run=run))
+        self._texts.append("")
 
     def keep(self, records: Sequence[BootRecord]) -> None:
         """Give the point that was added last the boots that it already has."""
-        self._points[-1] = self._with(self._points[-1], records)
+        self._put(len(self._points) - 1, records)
 
     def add(self, settings: Mapping[str, Value], record: BootRecord) -> None:
         """Add a boot to a point and write the file.
@@ -151,12 +163,13 @@ class SweepFile(OutputFile):
             LabError: the file cannot be written.
         """
         at = next(i for i, point in enumerate(self._points) if point.settings == settings)
-        self._points[at] = self._with(self._points[at], [record])
+        self._put(at, [record])
         self.write()
 
-    def _with(self, point: SweepPoint, records: Sequence[BootRecord]) -> SweepPoint:
+    def _put(self, at: int, records: Sequence[BootRecord]) -> None:
         # What was sampled over time is many times as large as all the rest.
         slim = [record.model_copy(update={"timeline": None}) for record in records]
-        order = point.run.kernels
-        boots = sorted([*point.run.raw, *slim], key=lambda r: (r.boot, order.index(r.kernel)))
-        return SweepPoint(settings=point.settings, run=RunResult.from_boots(point.run, boots))
+        settings, run = self._points[at].settings, self._points[at].run
+        boots = sorted([*run.raw, *slim], key=lambda r: (r.boot, run.kernels.index(r.kernel)))
+        point = SweepPoint(settings=settings, run=RunResult.from_boots(run, boots))
+        self._points[at], self._texts[at] = point, _point_text(point)
