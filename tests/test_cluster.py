@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -37,10 +38,10 @@ from sweep_tools import figures
 class Cluster:
     """A scheduler of its own, and workers that end with the test."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, port: int = 0) -> None:
         self._home = home
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("scheduler", "--port", "0")
+        self.scheduler = self._start("scheduler", "--port", str(port))
         self.address = self._wait("scheduler0.log", "scheduler at ").split(";")[0]
 
     def _start(self, *words: str, lab: Path = REPO, cache: Path | None = None) -> int:
@@ -186,11 +187,25 @@ def test_a_scheduler_that_is_not_there(job: PointJob) -> None:
 
 
 def test_a_worker_that_finds_no_scheduler_says_so(cache: Path) -> None:
-    worker = sweep_tools.start("cluster", "worker", "127.0.0.1:9", cache=cache)
+    worker = sweep_tools.start("cluster", "worker", "127.0.0.1:9", "--wait", "1", cache=cache)
     _out, err = worker.communicate(timeout=90)
     assert worker.returncode == ExitCode.INFRASTRUCTURE
     assert "no scheduler answers at 127.0.0.1:9" in err
     assert "Traceback" not in err
+
+
+def test_a_worker_waits_for_its_scheduler(tmp_path: Path, cache: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    worker = sweep_tools.start("cluster", "worker", f"127.0.0.1:{port}", "--boots", "1")
+    late = Cluster(tmp_path, port)
+    try:
+        assert worker.stderr
+        assert "1 boot(s) at once" in worker.stderr.readline()
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=30)
+        late.stop()
 
 
 def test_without_workers_the_wait_has_an_end(job: PointJob, home: Cluster) -> None:

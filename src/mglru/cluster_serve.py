@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 
 from mglru import cluster_worker, process
 from mglru.cluster import check_answers, nobody_answers
@@ -16,6 +17,7 @@ from mglru.run import available_bytes
 from mglru.ui import Ui
 
 JOIN_SECONDS = 30
+RETRY_SECONDS = 0.5
 ANY_PORT = ":0"
 # A boot that so many workers died over would kill the next one, too.
 ALLOWED_FAILURES = 5
@@ -66,18 +68,27 @@ async def _scheduler(host: str, port: int, ui: Ui) -> None:
         await scheduler.finished()
 
 
-def serve_worker(address: str, boots: int, ui: Ui) -> None:
+def serve_worker(address: str, boots: int, ui: Ui, wait_seconds: float) -> None:
     """Be a worker of a cluster until an interrupt, or until its scheduler is gone.
 
     Args:
         address: of the scheduler.
         boots: guests at once.
         ui: told when it has joined.
+        wait_seconds: for the scheduler to be there.
 
     Raises:
         LabError: no scheduler answers there.
     """
-    check_answers(address)
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            check_answers(address)
+            break
+        except LabError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(RETRY_SECONDS)
     asyncio.run(_worker(address, boots, ui))
 
 

@@ -119,14 +119,15 @@ def _others(settings: Settings, key: str) -> Settings:
 def make_chart(sweep: Sweep, found: Sequence[MetricTable]) -> Spec:
     """Return the whole plot for Vega-Lite: a row of panels for each metric, or metrics in rows."""
     run = sweep.points[0].run
-    boots = "1 boot" if run.boots == 1 else f"{run.boots} boots, median and range"
+    boots = "1 boot" if run.boots == 1 else f"{run.boots} boots (median and range)"
+    wrong = "; crosses: a boot went wrong" if sweep_tables.any_trouble(found) else ""
     charts = [
         _metric_chart(sweep, table, rows) for table in found if (rows := rows_of(sweep, table))
     ]
     return {
         "title": {
             "text": f"{sweep.experiment} over {x_key(sweep)}",
-            "subtitle": f"{boots} of each kernel at each point, seed {run.seed}",
+            "subtitle": f"{boots} of each kernel at each point, seed {run.seed}{wrong}",
             "anchor": "start",
         },
         "concat": charts,

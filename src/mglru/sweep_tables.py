@@ -99,6 +99,11 @@ def _troubled(run: RunResult) -> tuple[bool, ...]:
     return tuple(any(r.problems for r in run.boots_of(kernel)) for kernel in run.kernels)
 
 
+def any_trouble(found: Sequence[MetricTable]) -> bool:
+    """Whether any boot of a sweep went wrong."""
+    return any(any(line.troubled) for table in found for line in table.lines)
+
+
 def render(
     sweep: Sweep, form: str, *, baseline: str, width: int | None = None, colour: bool = False
 ) -> str:
@@ -151,7 +156,7 @@ def footer(sweep: Sweep, found: Sequence[MetricTable], baseline: str) -> list[st
     shown = headlines(sweep)
     compared = [_compared(point.run, shown, baseline) for point in sweep.points]
     legend = [line for each in compared for line in tables.footer(_without_notes(each))]
-    if any(any(line.troubled) for table in found for line in table.lines):
+    if any_trouble(found):
         legend.append(PROBLEM_LEGEND)
     notes = [
         f"note: {describe(point.settings)}: {note}"

@@ -36,7 +36,15 @@ def scheduler(*, host: str, port: int) -> None:
     type=click.IntRange(1, 1000),
     help="Guests at once.  [default: as many as processors and memory allow]",
 )
-def worker(address: str, *, boots: int | None) -> None:
+@click.option(
+    "--wait",
+    type=click.IntRange(0, 86400),
+    default=30,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for the scheduler to be there.",
+)
+def worker(address: str, *, boots: int | None, wait: int) -> None:
     """Make boots for the scheduler at ADDRESS (as tcp://host:8786), until Ctrl-C.
 
     Kernels and data that this machine's cache lacks are fetched and built when a boot needs
@@ -45,4 +53,4 @@ def worker(address: str, *, boots: int | None) -> None:
     ui = Ui()
     check_address(address)
     packages.ensure(packages.ALL, ui)
-    cluster_serve.serve_worker(address, boots or cluster_serve.boots_at_once(), ui)
+    cluster_serve.serve_worker(address, boots or cluster_serve.boots_at_once(), ui, wait)
