@@ -15,6 +15,7 @@ import pytest
 import sweep_tools
 from mglru import cli, results, sweep_file, sweep_plot, sweep_tables
 from mglru.errors import ExitCode, LabError, UsageError
+from mglru.results import BootRecord
 from mglru.run import parallel_boots
 from mglru.sweep import Plan, check_same_sweep, known_boots, load_points
 from mglru.sweep_file import Sweep, SweepFile
@@ -302,6 +303,16 @@ def test_words_are_an_axis_too(tmp_path: Path) -> None:
     svg = drawn(sweep_tools.sweep(vary), tmp_path / "s.svg")
     # In the order asked for.
     assert 0 < svg.index(">nvme</text>") < svg.index(">hdd</text>")
+
+
+def test_without_figures_there_is_no_plot_and_a_table_of_notes(tmp_path: Path) -> None:
+    whole = sweep_tools.sweep()
+    lost = BootRecord(kernel="6.12", boot=0, seed=1, metrics={}, problems=["was killed"])
+    run = whole.points[0].run.model_copy(update={"raw": [lost]})
+    whole.points[:] = [whole.points[0].model_copy(update={"run": run})]
+    assert not sweep_plot.write_plot(whole, "6.12", tmp_path / "s.svg")
+    assert list(tmp_path.iterdir()) == []
+    assert "6.12 boot 0: was killed" in sweep_tables.render(whole, "table", baseline="6.12")
 
 
 def test_one_sweep_gives_one_plot(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import logging
 import re
 import socket
 import time
@@ -31,6 +32,13 @@ LOOK_SECONDS = 1.0
 STOP_SECONDS = 10
 _ADDRESS = re.compile(r"(tcp://)?[^\s:/]+:\d{1,5}|(tcp://)?\[[0-9a-f:]+\]:\d{1,5}")
 GO_ON = "the same command goes on where this one stopped"
+
+
+def quiet(level: int) -> None:
+    """Leave out of Dask's log what is below a level; call it after Dask was imported."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(level)
 
 
 def check_address(address: str) -> None:
@@ -154,6 +162,8 @@ def _connected(address: str) -> Iterator[Client]:
     # Here, because it takes a second, and only a sweep on a cluster needs it.
     import distributed  # noqa: PLC0415
 
+    # What it logs of lost connections, the errors here say in fewer words.
+    quiet(logging.CRITICAL)
     check_answers(address)
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

@@ -9,7 +9,7 @@ import os
 import time
 
 from mglru import cluster_worker, process
-from mglru.cluster import check_answers, nobody_answers
+from mglru.cluster import check_answers, nobody_answers, quiet
 from mglru.errors import LabError
 from mglru.experiment import Guest
 from mglru.paths import cache_dir
@@ -29,13 +29,6 @@ def boots_at_once() -> int:
     return max(1, min(len(os.sched_getaffinity(0)), megabytes // Guest().memory_mb))
 
 
-def _quiet() -> None:
-    """Leave out of Dask's log what is no warning."""
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.WARNING)
-
-
 def serve_scheduler(host: str, port: int, ui: Ui) -> None:
     """Be the scheduler of a cluster until an interrupt.
 
@@ -48,7 +41,7 @@ def serve_scheduler(host: str, port: int, ui: Ui) -> None:
 async def _scheduler(host: str, port: int, ui: Ui) -> None:
     from distributed import Scheduler  # noqa: PLC0415
 
-    _quiet()
+    quiet(logging.WARNING)
     try:
         scheduler = await Scheduler(
             host=host,
@@ -95,7 +88,7 @@ def serve_worker(address: str, boots: int, ui: Ui, wait_seconds: float) -> None:
 async def _worker(address: str, boots: int, ui: Ui) -> None:
     from distributed import Worker  # noqa: PLC0415
 
-    _quiet()
+    quiet(logging.WARNING)
     try:
         worker = await Worker(
             address,

@@ -49,7 +49,7 @@ def check_path(path: Path) -> None:
         raise UsageError(f"--plot {path}: no such directory", next_step="make it first")
 
 
-def write_plot(sweep: Sweep, baseline: str, path: Path) -> None:
+def write_plot(sweep: Sweep, baseline: str, path: Path) -> bool:
     """Write the curves of a sweep as SVG.
 
     Args:
@@ -57,10 +57,16 @@ def write_plot(sweep: Sweep, baseline: str, path: Path) -> None:
         baseline: the kernel that ratios are to (the plot shows figures, not ratios).
         path: of the file.
 
+    Returns:
+        whether there was anything to draw.
+
     Raises:
         LabError: the file cannot be written.
     """
-    chart = make_chart(sweep, sweep_tables.metric_tables(sweep, baseline))
+    found = sweep_tables.metric_tables(sweep, baseline)
+    if not found:
+        return False
+    chart = make_chart(sweep, found)
     try:
         path.write_text(vl_convert.vegalite_to_svg(chart, vl_version=VEGA_LITE))
     except OSError as error:
@@ -68,6 +74,7 @@ def write_plot(sweep: Sweep, baseline: str, path: Path) -> None:
             f"the plot cannot be written to {path}: {error.strerror}",
             next_step="name another file with --plot; the same command draws it again",
         ) from error
+    return True
 
 
 def x_key(sweep: Sweep) -> str:
@@ -121,9 +128,7 @@ def make_chart(sweep: Sweep, found: Sequence[MetricTable]) -> Spec:
     run = sweep.points[0].run
     boots = "1 boot" if run.boots == 1 else f"{run.boots} boots (median and range)"
     wrong = "; crosses: a boot went wrong" if sweep_tables.any_trouble(found) else ""
-    charts = [
-        _metric_chart(sweep, table, rows) for table in found if (rows := rows_of(sweep, table))
-    ]
+    charts = [_metric_chart(sweep, table, rows_of(sweep, table)) for table in found]
     return {
         "title": {
             "text": f"{sweep.experiment} over {x_key(sweep)}",

@@ -57,7 +57,7 @@ class MetricTable:
 
 
 def headlines(sweep: Sweep) -> list[Headline]:
-    """Return the refaults where there are any, and the experiment's headline metrics."""
+    """Return the refaults where there are any, and what boots have of the headline metrics."""
     given = sweep.points[0].run.headline
     boots = [record for point in sweep.points for record in point.run.raw]
     refaults = [
@@ -65,7 +65,8 @@ def headlines(sweep: Sweep) -> list[Headline]:
         for name in REFAULTS
         if any(record.metrics.get(name) for record in boots)
     ]
-    return [*refaults, *(each for each in given if each not in refaults)]
+    wanted = [*refaults, *(each for each in given if each not in refaults)]
+    return [each for each in wanted if any(each.name in record.metrics for record in boots)]
 
 
 def metric_tables(sweep: Sweep, baseline: str) -> list[MetricTable]:

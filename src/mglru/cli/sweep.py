@@ -243,8 +243,8 @@ def sweep(
         _show(result, form, baseline)
         ui.note(f"Results: {path}")
     if plot:
-        sweep_plot.write_plot(result, baseline, plot)
-        ui.note(f"Plot: {plot}")
+        drawn = sweep_plot.write_plot(result, baseline, plot)
+        ui.note(f"Plot: {plot}" if drawn else "No plot: no boot gave a figure")
     return _exit_code(result, shown=path != STDOUT, ui=ui)
 
 
