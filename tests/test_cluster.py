@@ -59,7 +59,7 @@ class Cluster:
 
     def _wait(self, log: str, text: str) -> str:
         """Return what follows a text in a log, as soon as it is there."""
-        for _attempt in range(600):
+        for _attempt in range(2400):
             said = (self._home / log).read_text()
             if text in said:
                 return said.split(text, 1)[1].split("\n")[0]
@@ -75,13 +75,13 @@ class Cluster:
     def signal(self, number: int, what: signal.Signals) -> int:
         """Send a signal to a process and return its exit status."""
         self.processes[number].send_signal(what)
-        return self.processes[number].wait(timeout=30)
+        return self.processes[number].wait(timeout=60)
 
     def stop(self) -> None:
         for each in reversed(self.processes):
             if each.poll() is None:
                 each.terminate()
-                each.wait(timeout=30)
+                each.wait(timeout=60)
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def endless(home: Cluster, path: Path) -> subprocess.Popen[str]:
 
 
 def wait_for_guests(cache: Path, *, some: bool) -> None:
-    for _attempt in range(600):
+    for _attempt in range(2400):
         if bool(guests(cache)) == some:
             return
         time.sleep(0.05)

@@ -385,7 +385,7 @@ def test_a_file_that_cannot_be_written_is_said_before_the_first_boot(cache: Path
 
 
 def wait_for_boots(path: Path, count: int) -> None:
-    for _attempt in range(600):
+    for _attempt in range(2400):
         if path.exists() and sum(len(p.run.raw) for p in sweep_file.load(path).points) >= count:
             return
         time.sleep(0.05)
