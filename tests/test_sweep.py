@@ -19,6 +19,7 @@ from mglru.results import BootRecord
 from mglru.run import parallel_boots
 from mglru.sweep import Plan, check_same_sweep, known_boots, load_points
 from mglru.sweep_file import Sweep, SweepFile
+from mglru.timeline import Timeline
 from mglru.vary import Settings, Value, combinations, parse_vary
 from sweep_tools import KERNELS, VARY, figures, info, record
 
@@ -382,6 +383,26 @@ def test_the_file_of_another_sweep_is_not_lost(
 def test_a_file_that_cannot_be_written_is_said_before_the_first_boot(cache: Path) -> None:
     with pytest.raises(LabError, match="cannot be written"):
         SweepFile("/proc/sys/s.json", "ycsb-b", VARY, KERNELS)
+
+
+def test_stdout_gets_one_document_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = combinations(VARY)[0]
+    with SweepFile("-", "ycsb-b", VARY, KERNELS) as file:
+        file.begin(settings, info(settings))
+        file.add(settings, record("6.12", 1))
+        assert capsys.readouterr().out == ""
+    assert len(json.loads(capsys.readouterr().out)["points"]) == 1
+
+
+def test_what_was_sampled_over_time_is_left_out(tmp_path: Path) -> None:
+    settings = combinations(VARY)[0]
+    boot = record("6.12", 1).model_copy(
+        update={"timeline": Timeline(seconds=[0], figures={"nr_dirty": [1]})}
+    )
+    with SweepFile(tmp_path / "s.json", "ycsb-b", VARY, KERNELS) as file:
+        file.begin(settings, info(settings))
+        file.add(settings, boot)
+    assert sweep_file.load(tmp_path / "s.json").points[0].run.raw == [record("6.12", 1)]
 
 
 def wait_for_boots(path: Path, count: int) -> None:
