@@ -16,6 +16,7 @@
  *	output		DEVICE	gets its standard output and standard error
  *	output_limit	BYTES	what it prints beyond is passed over
  *	limit_ms	N	after so long on the guest's clock it is killed
+ *	give_way	1	kernel threads run as soon as they are woken (lab_give_way)
  *
  * The counters' phases "begin" and "end" are right before its start and right
  * after its end. Then what it left running is killed. Reported as metrics:
@@ -57,7 +58,7 @@ static struct {
 	const char *program, *directory, *tmp, *input, *output;
 	char **arguments, **env;
 	size_t nr_arguments, nr_env;
-	uint64_t output_limit, limit_ns;
+	uint64_t output_limit, limit_ns, give_way;
 } job = { .output_limit = UINT64_MAX };
 
 static uint64_t printed;
@@ -91,6 +92,8 @@ static void set(const char *key, char *value)
 		job.output_limit = lab_number(value, UINT64_MAX);
 	else if (!strcmp(key, "limit_ms"))
 		job.limit_ns = lab_number(value, UINT64_MAX / NSEC_PER_MSEC) * NSEC_PER_MSEC;
+	else if (!strcmp(key, "give_way"))
+		job.give_way = lab_number(value, 1);
 	else
 		lab_die("command: unknown key '%s'", key);
 }
@@ -146,6 +149,8 @@ static void become_program(int output, int failed)
 	int error;
 
 	setsid();
+	if (job.give_way)
+		lab_give_way();
 	lab_join();
 	if (input >= 0 && dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
 	    dup2(output, STDERR_FILENO) >= 0 && !chdir(job.directory)) {

@@ -98,6 +98,22 @@ static void make_dir(const char *path)
 		lab_die("cannot create %s", path);
 }
 
+/* What shells and scripts expect in /dev, and devtmpfs does not have. */
+static void link_files(void)
+{
+	static const char *const links[][2] = {
+		{ "/proc/self/fd", "/dev/fd" },
+		{ "/proc/self/fd/0", "/dev/stdin" },
+		{ "/proc/self/fd/1", "/dev/stdout" },
+		{ "/proc/self/fd/2", "/dev/stderr" },
+	};
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
+		if (symlink(links[i][0], links[i][1]) && errno != EEXIST)
+			lab_die("cannot create %s", links[i][1]);
+	}
+}
+
 /* The host's root is read-only: everything writable is a tmpfs of the guest. */
 static void mount_basics(void)
 {
@@ -116,6 +132,7 @@ static void mount_basics(void)
 	make_dir("/dev/shm");
 	mount_or_die("tmpfs", "tmpfs", "/dev/shm", NULL);
 	make_dir("/mnt/data");
+	link_files();
 }
 
 /*
@@ -477,6 +494,7 @@ int main(int argc, char **argv)
 	setenv("HOME", "/tmp", 1);
 	setenv("LC_ALL", "C.UTF-8", 1);
 	mount_basics();
+	machine_loopback();
 	report_kernel();
 	if (argc < 2) {
 		errno = 0;

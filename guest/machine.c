@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <linux/dm-ioctl.h>
 #include <linux/fs.h>
+#include <net/if.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/swap.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -132,4 +134,17 @@ void machine_swap(const char *device)
 		lab_die("mkswap %s failed", device);
 	if (swapon(device, 0))
 		lab_die("cannot swap to %s", device);
+}
+
+void machine_loopback(void)
+{
+	int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+
+	if (control < 0)
+		return;
+	/* Its address, 127.0.0.1, comes by itself. */
+	if (ioctl(control, SIOCSIFFLAGS, &request))
+		lab_die("cannot bring up the loopback interface");
+	close(control);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a guest can have beside a plain disk: a slow one, swap, cgroups of either version. */
+/* What a guest can have beside a plain disk: a slow one, swap, cgroups, 127.0.0.1. */
 #ifndef MGLRU_MACHINE_H
 #define MGLRU_MACHINE_H
 
@@ -18,5 +18,8 @@ void machine_fill(const char *device);
 
 /* Put a swap header on DEVICE (all that it holds is lost) and swap to it. */
 void machine_swap(const char *device);
+
+/* Bring up 127.0.0.1, if the kernel has the internet protocols. */
+void machine_loopback(void);
 
 #endif

@@ -13,8 +13,8 @@ from mglru.paths import cache_root, locked
 SECONDS_A_DAY = 86_400
 # Made again from the rest at any time. `git` is not among them: it may hold somebody's work.
 EVERYTHING = (
-    *("apt", "builds", "datasets", "guest", "memory", "overlays", "sources", "tmp", "trees"),
-    "userlands",
+    *("apt", "builds", "commands", "datasets", "guest", "memory"),
+    *("overlays", "sources", "tmp", "trees", "userlands"),
 )
 
 

@@ -9,20 +9,23 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mglru import process
+from mglru import process, user_files
 from mglru.guest_build import guest_program
 from mglru.paths import cache_dir, locked, require_space, staged
 
 Note = Callable[[str], None]
 
 IMAGE = "image"
+# Where a DirectoryDataset has the copy, and where the programs' temporary files go.
+WORK = "work"
+TMP = "tmp"
 SEED = 1
 LIMIT_SECONDS = 1800
 # Everything in a file system that would otherwise come from the clock or from chance.
@@ -38,6 +41,11 @@ class _Dataset(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     size_mb: int = Field(gt=0, le=65_536)
+
+    @property
+    def too_small(self) -> str:
+        """What to do if the data does not fit."""
+        return "if the data does not fit, raise size_mb in the experiment's [dataset]"
 
 
 class WiredTigerDataset(_Dataset):
@@ -144,6 +152,49 @@ class EmptyDataset(_Dataset):
         return 0
 
 
+class DirectoryDataset(_Dataset):
+    """A copy of one of the user's directories in `work`, and beside it an empty `tmp`.
+
+    Files keep their names, contents, modes and times of change; all belong to root.
+
+    Attributes:
+        path: which directory; None: `work` is empty.
+        digest: of its content, see `user_files.read`. The image is kept by this, not by the path.
+        content_bytes: of what it holds.
+        inodes: how many files the file system can have.
+    """
+
+    kind: Literal["directory"]
+    path: str | None = Field(default=None, exclude=True)
+    digest: str
+    content_bytes: int = Field(ge=0)
+    inodes: int = Field(gt=0)
+
+    def fill(self, directory: Path, note: Note) -> None:
+        """Copy the directory."""
+        del note
+        work, tmp = directory / WORK, directory / TMP
+        if self.path is None:
+            work.mkdir()
+        else:
+            user_files.copy(Path(self.path), work, self.digest)
+        tmp.mkdir()
+        for path, mode in ((directory, 0o755), (work, 0o755), (tmp, 0o1777)):
+            path.chmod(mode)
+            os.utime(path, (TIME, TIME))
+        user_files.forget_old(cache_dir("datasets"), f"{self.kind}-*")
+
+    @property
+    def bytes(self) -> int:
+        """How much `fill` copies."""
+        return self.content_bytes
+
+    @property
+    def too_small(self) -> str:
+        """What to do if the data does not fit."""
+        return "if the data does not fit, give a larger --disk-size"
+
+
 class PreparedStep(BaseModel):
     """One program that makes data inside a guest.
 
@@ -172,7 +223,7 @@ class PreparedDataset(_Dataset):
     steps: tuple[PreparedStep, ...] = Field(min_length=1)
 
 
-HostMade = WiredTigerDataset | LevelDbDataset | FileDataset | EmptyDataset
+HostMade = WiredTigerDataset | LevelDbDataset | FileDataset | EmptyDataset | DirectoryDataset
 DatasetSpec = Annotated[HostMade | PreparedDataset, Field(discriminator="kind")]
 """The table [dataset] of an experiment."""
 
@@ -195,6 +246,8 @@ def dataset_image(spec: HostMade, note: Note | None = None) -> Path:
         with locked(target):
             if not target.is_dir():
                 _make(spec, target, say)
+    # When it was last used.
+    os.utime(target)
     return target / IMAGE
 
 
@@ -216,32 +269,35 @@ def _make(spec: HostMade, target: Path, note: Note) -> None:
         data = staging / "data"
         data.mkdir()
         spec.fill(data, note)
-        _make_image(data, staging / IMAGE, spec.size_mb)
-        shutil.rmtree(data)
+        _make_image(data, staging / IMAGE, spec)
+        _remove(data)
 
 
-def _make_image(data: Path, image: Path, size_mb: int) -> None:
+def _make_image(data: Path, image: Path, spec: HostMade) -> None:
     """Make an ext4 file system that holds what is in `data`, independent of clock and chance."""
     files = sorted(data.rglob("*"))
-    for path in [*files, data]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-        os.utime(path, (TIME, TIME))
+    inodes = []
+    if isinstance(spec, DirectoryDataset):
+        inodes = ["-N", str(spec.inodes)]
+    else:
+        _normalise([*files, data])
     environment = {"E2FSPROGS_FAKE_TIME": str(TIME)}
     process.run(
         [
             *("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", UUID),
-            *("-E", EXT4_OPTIONS),
-            *("-d", data, image, f"{size_mb}M"),
+            *("-E", EXT4_OPTIONS, *inodes),
+            *("-d", data, image, f"{spec.size_mb}M"),
         ],
         purpose="make the guest's disk image",
         env=environment,
         limit_seconds=LIMIT_SECONDS,
-        next_step="if the data does not fit, raise size_mb in the experiment's [dataset]",
+        next_step=spec.too_small,
     )
     # mke2fs takes owner and change time from the host's files.
     commands = image.with_suffix(".debugfs")
     names = ["/", *(f"/{path.relative_to(data)}" for path in files)]
-    commands.write_text("".join(_inode_fields(name) for name in names))
+    lines = "".join(_inode_fields(name) for name in names)
+    commands.write_text(lines, errors="surrogateescape")
     process.run(
         ["debugfs", "-w", "-f", commands, image],
         purpose="set the times of the guest's disk image",
@@ -251,8 +307,24 @@ def _make_image(data: Path, image: Path, size_mb: int) -> None:
     commands.unlink()
 
 
+def _remove(tree: Path) -> None:
+    """Remove a tree, also what its owner has made read-only."""
+    for path in tree.rglob("*"):
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o700)
+    shutil.rmtree(tree)
+
+
+def _normalise(paths: Iterable[Path]) -> None:
+    """Give all files one mode and one time."""
+    for path in paths:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+        os.utime(path, (TIME, TIME))
+
+
 def _inode_fields(name: str) -> str:
-    """Return debugfs's commands that set all times and the owner of one file."""
+    """Return debugfs's commands that set the owner of a file and all times but mtime."""
+    quoted = '"' + name.replace('"', '""') + '"'
     values = {"ctime": f"@{TIME}", "atime": f"@{TIME}", "crtime": f"@{TIME}", "uid": 0, "gid": 0}
     extra = {f"{field}_extra": 0 for field in ("ctime", "mtime", "atime")}
-    return "".join(f"sif {name} {field} {v}\n" for field, v in {**values, **extra}.items())
+    return "".join(f"sif {quoted} {field} {v}\n" for field, v in {**values, **extra}.items())

@@ -67,6 +67,7 @@ def programs() -> dict[str, Program]:
         "burst": Program(("burst.c",)),
         "workingset": Program(("workingset.c", "latency.c")),
         "oom_aging": Program(("oom_aging.c",)),
+        "command": Program(("command.c",)),
         "measure": Program(("measure.c",)),
         "no_spin": Program(("no_spin.c",), preload=True),
         "memcg_create": Program(("memcg_create.c",)),

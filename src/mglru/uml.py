@@ -18,6 +18,8 @@ from mglru.errors import LabError
 from mglru.paths import cache_dir
 
 HOST_ROOT = "/run/host"  # guest/init.c binds the host's root there
+# The guest's serial line for what a user's program prints.
+OUTPUT_DEVICE = "/dev/ttyS2"
 _SIZE = re.compile(r"(\d+)([MG])")
 # What UML says when the host forbids it to trace its own child processes.
 _NO_PTRACE = re.compile(r"ptrace.*(Operation not permitted|failed)|can't trace", re.IGNORECASE)
@@ -56,6 +58,7 @@ class Boot:
         console: the guest's console log.
         channel: what the guest reported, JSON lines.
         samples: what its sampler reported, JSON lines.
+        output: what a user's program printed, see guest/command.c; else empty.
         timed_out: it was killed at its limit.
         exit_status: of the kernel's process; 0 after a power-off.
         real_seconds: how long it took.
@@ -65,6 +68,7 @@ class Boot:
     console: Path
     channel: Path
     samples: Path
+    output: Path
     timed_out: bool
     exit_status: int
     real_seconds: float
@@ -106,7 +110,7 @@ def _memory_directory(memory: str) -> Path:
 
 
 def command_line(
-    request: BootRequest, directory: Path, cpu: int = 0, lines: Sequence[int] = (3, 4)
+    request: BootRequest, directory: Path, cpu: int = 0, lines: Sequence[int] = (3, 4, 5)
 ) -> list[str]:
     """Return the command that boots a request.
 
@@ -115,7 +119,7 @@ def command_line(
         directory: where its plan lies.
         cpu: the host's CPU that it runs on.
         lines: the file descriptors that are the guest's serial lines: the result channel,
-            and that of the sampler.
+            that of the sampler, and that of what a user's program prints.
     """
     time_options = (
         [
@@ -164,15 +168,16 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     """
     (directory / "plan").write_text("".join(f"{line}\n" for line in request.plan))
     console, channel = directory / "console.log", directory / "channel.jsonl"
-    samples = directory / "samples.jsonl"
+    samples, output = directory / "samples.jsonl", directory / "output"
     started = time.monotonic()
     with (
         one_cpu() as cpu,
         console.open("wb") as console_file,
         channel.open("ab") as channel_file,
         samples.open("ab") as samples_file,
+        output.open("ab") as output_file,
     ):
-        lines = (channel_file.fileno(), samples_file.fileno())
+        lines = (channel_file.fileno(), samples_file.fileno(), output_file.fileno())
         guest = subprocess.Popen(
             command_line(request, directory, cpu, lines),
             stdin=subprocess.DEVNULL,
@@ -191,11 +196,12 @@ def boot(request: BootRequest, directory: Path) -> Boot:
         console,
         channel,
         samples,
+        output,
         timed_out=not finished,
         exit_status=guest.returncode,
         real_seconds=time.monotonic() - started,
         command=" ".join(command_line(request, directory, cpu))
-        + " 3>channel.jsonl 4>samples.jsonl",
+        + " 3>channel.jsonl 4>samples.jsonl 5>output",
     )
     _check_started(result)
     return result

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sizes as people write them: `256M`, `1G`, `512K`."""
+
+from __future__ import annotations
+
+import re
+
+from mglru.errors import UsageError
+
+_SIZE = re.compile(r"(\d+)([KMGT]?)(i?B)?", re.IGNORECASE)
+_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+PAGE_BYTES = 4096
+MB = 1 << 20
+
+
+def parse_size(text: str, what: str) -> int:
+    """Return a size in bytes; units are powers of 1024, none is bytes.
+
+    Args:
+        text: as `256M`.
+        what: names it in messages, as `--limit`.
+
+    Raises:
+        UsageError: not a size, less than a page, or more than any machine has.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise UsageError(
+            f"{what}: '{text}' is not a size",
+            next_step=f"write it as 512K, 256M or 2G: {what}=256M",
+        )
+    bytes_ = int(match[1]) << _SHIFTS[match[2].upper()]
+    if not PAGE_BYTES <= bytes_ < 1 << 44:
+        raise UsageError(
+            f"{what}: {text} is {'less than a page' if bytes_ < PAGE_BYTES else 'too much'}",
+            next_step=f"write it with its unit: {what}=256M",
+        )
+    return bytes_
+
+
+def megabytes(bytes_: int) -> int:
+    """Return a size in MB (2^20), rounded up."""
+    return -(-bytes_ // MB)
+
+
+def shown(bytes_: int) -> str:
+    """Return a size for people, as `256M` or `1.5G`."""
+    for unit in ("G", "M", "K"):
+        if bytes_ >= 1 << _SHIFTS[unit]:
+            return f"{bytes_ / (1 << _SHIFTS[unit]):.4g}{unit}"
+    return str(bytes_)
