@@ -43,6 +43,7 @@ class Job:
         number: which boot of this kernel, from 0.
         seed: of this boot; boot i of every kernel has the run's seed + i.
         recording: the directory that gets the accesses to page-cache pages, None to record none.
+        outputs: a directory that gets what a user's program printed, see `output_file`.
     """
 
     experiment: Experiment
@@ -53,6 +54,7 @@ class Job:
     seed: int
     userland: Userland | None = None
     recording: Path | None = None
+    outputs: Path | None = None
 
 
 def make_jobs(
@@ -64,6 +66,7 @@ def make_jobs(
     seed: int,
     vary_seed: bool = True,
     userland: Userland | None = None,
+    outputs: Path | None = None,
 ) -> list[Job]:
     """Return the boots of a run, kernels interleaved: A B A B.
 
@@ -75,9 +78,19 @@ def make_jobs(
         seed: of the first boot.
         vary_seed: boot i has seed + i; else all have the same, to see whether they agree.
         userland: whose programs run, if not the host's.
+        outputs: a directory that gets what a user's program printed.
     """
     return [
-        Job(experiment, kernel, build, image, number, seed + number * vary_seed, userland)
+        Job(
+            experiment,
+            kernel,
+            build,
+            image,
+            number,
+            seed + number * vary_seed,
+            userland,
+            outputs=outputs,
+        )
         for number in range(boots)
         for kernel, build in builds.items()
     ]
@@ -96,9 +109,14 @@ def parallel_boots(experiment: Experiment) -> int:
 
 
 def available_bytes() -> int:
-    """Read how much memory the host could give without swapping."""
+    """Return how much memory the host could give without swapping."""
     meminfo = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     return int(meminfo["MemAvailable"].split()[0]) << 10
+
+
+def output_file(outputs: Path, kernel: str, number: int) -> Path:
+    """Return where a boot's output is kept."""
+    return outputs / f"{kernel}-{number}.txt"
 
 
 def run_jobs(
@@ -179,6 +197,8 @@ def run_job(job: Job) -> BootRecord:
     """
     with tempfile.TemporaryDirectory(prefix="boot-", dir=cache_dir("tmp")) as scratch:
         outcome = boot(_request(job), Path(scratch))
+        if job.outputs:
+            shutil.copy2(outcome.output, output_file(job.outputs, str(job.kernel), job.number))
         report = channel.parse(outcome.reported)
         expected = Expectation(job.kernel, job.build.recipe, job.experiment.expects)
         try:

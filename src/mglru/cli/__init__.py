@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from mglru.cli import bound, cluster, kernel, misc, results, run, series, sweep
+from mglru.cli import bound, cluster, kernel, misc, results, run, series, sweep, try_
 from mglru.errors import ExitCode, LabError
 
 HELP = """Stock and patched kernels, real workloads, before beside after.
@@ -34,6 +34,7 @@ def cli() -> None:
 for command in (
     run.demo,
     run.run,
+    try_.try_,
     run.selftest,
     sweep.sweep,
     cluster.cluster,

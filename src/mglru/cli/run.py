@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -39,15 +39,21 @@ class Session:
         own: the user's kernel sources.
         ui: gets the progress.
         file: where results are kept, boot by boot.
+        needed: Debian packages that the runs need.
     """
 
     def __init__(
-        self, kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui, file: ResultFile
+        self,
+        kernels: Sequence[KernelId],
+        own: Sequence[Path],
+        ui: Ui,
+        file: ResultFile,
+        needed: Mapping[str, str] = packages.ALL,
     ) -> None:
         self.ui = ui
         self.file = file
         self._own = own
-        packages.ensure(packages.ALL, ui)
+        packages.ensure(needed, ui)
         self.builds = build_all(kernels, own, ui)
 
     def run(
@@ -58,6 +64,7 @@ class Session:
         seed: int,
         settings: Sequence[str] = (),
         vary_seed: bool = True,
+        outputs: Path | None = None,
     ) -> RunResult:
         """Run one experiment on all kernels and return its result."""
         jobs = self.jobs(experiment, boots=boots, seed=seed, vary_seed=vary_seed)
@@ -84,6 +91,7 @@ class Session:
             seed=seed,
             vary_seed=vary_seed,
             userland=found.userland,
+            outputs=outputs,
         )
 
     def _stock(self) -> Build:
