@@ -37,6 +37,7 @@ class Command:
         program: its path in the guest.
         arguments: its own name first.
         search_path: $PATH in the guest.
+        binary_bytes: size of the binary that is loaded first: the program, or its interpreter.
         notes: what words were taken for, one sentence each.
         warnings: what may not be found in the guest.
     """
@@ -45,6 +46,7 @@ class Command:
     program: str
     arguments: tuple[str, ...]
     search_path: str
+    binary_bytes: int = 0
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -74,7 +76,7 @@ def resolve(words: Sequence[str], places: Places) -> Command:
     if len(words) == 1 and _is_shell_line(words[0], places):
         said.notes.append(f"the command is one line for a shell: {SHELL} -c {shlex.quote(shown)}")
         words = [SHELL, "-c", words[0]]
-    argv = _program(words[0], places)
+    argv, binary = _program(words[0], places)
     if Path(words[0]).name in SHELLS and len(words) > 2 and words[1] == "-c":
         _check_shell_line(words[0], words[2], places, said)
         argv += [*words[1:]]
@@ -86,6 +88,7 @@ def resolve(words: Sequence[str], places: Places) -> Command:
         program=argv[0],
         arguments=tuple(argv[1:]),
         search_path=places.search_path(),
+        binary_bytes=binary.stat().st_size,
         notes=tuple(said.notes),
         warnings=tuple(said.warnings),
     )
@@ -95,8 +98,11 @@ def _is_shell_line(word: str, places: Places) -> bool:
     return bool(SHELL_CHARACTERS & set(word)) and places.host_file(word) is None
 
 
-def _program(word: str, places: Places) -> list[str]:
-    """Return the path to start in the guest, and the arguments up to the program's own name."""
+def _program(word: str, places: Places) -> tuple[list[str], Path]:
+    """Return the path to start in the guest with the words up to the program's own name.
+
+    With it comes the binary on the host that is loaded first.
+    """
     file = _find_program(word, places)
     if not file.is_file():
         problem = "is a directory" if file.is_dir() else "does not exist"
@@ -108,10 +114,13 @@ def _program(word: str, places: Places) -> list[str]:
         )
     in_guest = places.in_guest(file)
     interpreter = _interpreter(file, places)
-    if interpreter:
-        # The kernel would look for it at its own path.
-        return [interpreter[0], *interpreter, in_guest]
-    return [in_guest, in_guest if "/" in word else word]
+    if not interpreter:
+        return [in_guest, in_guest if "/" in word else word], file
+    seen = visible(interpreter[0])
+    if seen == interpreter[0]:
+        return [in_guest, in_guest if "/" in word else word], Path(seen)
+    # The kernel would look for it at its own path.
+    return [seen, seen, *interpreter[1:], in_guest], Path(interpreter[0])
 
 
 def _find_program(word: str, places: Places) -> Path:
@@ -129,7 +138,7 @@ def _find_program(word: str, places: Places) -> Path:
 
 
 def _interpreter(file: Path, places: Places) -> list[str]:
-    """Return a script's interpreter with its argument, if the guest sees it at another path.
+    """Return a script's interpreter, with its argument if it has one; of a binary nothing.
 
     Raises:
         UsageError: neither a binary nor a script, or there is no such interpreter.
@@ -154,8 +163,7 @@ def _interpreter(file: Path, places: Places) -> list[str]:
         )
     if Path(words[0]).name == "env" and len(words) > 1 and PLAIN.fullmatch(words[1]):
         _find_program(words[1], places)
-    seen = visible(words[0])
-    return [] if seen == words[0] else [seen, *words[1:]]
+    return words
 
 
 def _check_script(words: Sequence[str], places: Places) -> None:

@@ -47,5 +47,6 @@ def shown(bytes_: int) -> str:
     """Return a size for people, as `256M` or `1.5G`."""
     for unit in ("G", "M", "K"):
         if bytes_ >= 1 << _SHIFTS[unit]:
-            return f"{bytes_ / (1 << _SHIFTS[unit]):.4g}{unit}"
+            number = bytes_ / (1 << _SHIFTS[unit])
+            return f"{number:.0f}{unit}" if number >= 100 else f"{number:.3g}{unit}"
     return str(bytes_)

@@ -20,6 +20,8 @@ from mglru.sizes import MB, megabytes, parse_size, shown
 from mglru.uml import OUTPUT_DEVICE, guest_path
 from mglru.user_files import EMPTY, Content
 
+# In less, not even `true` comes to its end.
+LEAST_LIMIT = 512 * 1024
 # What the guest needs beside its disk, the limit and swap: its kernel, page tables, the rest.
 OWN_MB = 384
 # Room on the disk beside the data, at least; and for the file system itself.
@@ -134,6 +136,11 @@ def make_experiment(
     Raises:
         UsageError: the data does not fit the disk, or sizes are out of range.
     """
+    if options.limit < LEAST_LIMIT:
+        raise UsageError(
+            f"--limit: {shown(options.limit)} is too small to start any program",
+            next_step="begin with 16M, and halve it as long as the command comes to its end",
+        )
     disk_mb = _disk_mb(options, content)
     memory_mb = _memory_mb(options, disk_mb)
     virtual = options.time == "virtual"

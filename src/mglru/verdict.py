@@ -55,11 +55,7 @@ def judge(record: BootRecord, output: bytes, options: Options) -> list[Verdict]:
     if "exit_status" not in metrics:
         return [_unfinished(record, options)]
     verdicts = [verdict] if (verdict := _failure(record, output, options)) else []
-    killed = int(metrics.get("oom_kill", 0))
-    if killed and not verdicts:
-        text = f"returned 0, though {killed} of its processes died for want of memory"
-        verdicts.append(Verdict(failed=False, text=text, next_step="see what it printed"))
-    return [*verdicts, *_remarks(record)]
+    return [*verdicts, *_remarks(record, failed=bool(verdicts))]
 
 
 def _unfinished(record: BootRecord, options: Options) -> Verdict:
@@ -73,7 +69,8 @@ def _unfinished(record: BootRecord, options: Options) -> Verdict:
         text=text,
         next_step="if it only computes, give it longer (--timeout SECONDS). If it waits in a loop "
         "(spins), the virtual clock stands still for ever: try --time real, or --no-spin, which "
-        "lets yielding and locking take time",
+        "lets yielding and locking take time. If it does not fit the limit, it may read its own "
+        f"program again and again: give more than --limit {shown(options.limit)}",
     )
 
 
@@ -139,11 +136,16 @@ def _out_of_memory(record: BootRecord, output: bytes, options: Options) -> Verdi
     return Verdict(failed=True, text=text, next_step=f"give a larger --limit{swap}")
 
 
-def _remarks(record: BootRecord) -> list[Verdict]:
+def _remarks(record: BootRecord, *, failed: bool) -> list[Verdict]:
     metrics, texts = record.metrics, []
-    if left := int(metrics.get("left_processes", 0)):
-        texts.append(f"left {left} processes running, which were killed")
-    if not metrics.get("output_bytes"):
+    killed, left = int(metrics.get("oom_kill", 0)), int(metrics.get("left_processes", 0))
+    if killed and not failed:
+        texts.append(
+            f"returned 0, though for want of memory the kernel killed {killed} of its processes"
+        )
+    if left:
+        texts.append(f"left {left} {'process' if left == 1 else 'processes'} running, now killed")
+    if not (metrics.get("output_bytes") or failed):
         texts.append("printed nothing")
     if metrics.get("output_bytes", 0) > OUTPUT_LIMIT:
         texts.append(f"printed more than {shown(OUTPUT_LIMIT)}, of which the rest is lost")
@@ -175,10 +177,10 @@ def general(records: list[BootRecord], options: Options) -> list[str]:
             "elapsed time is nearly nothing: in virtual time computing takes none, only waiting "
             "(disk, sleep) does; --time real uses the host's clock"
         )
-    peak = max(metrics.get("memory_peak_mb", 0.0) for metrics in good)
-    if 0 < peak < options.limit * NEAR_LIMIT / 1e6:
+    peak = int(1e6 * max(metrics.get("memory_peak_mb", 0.0) for metrics in good))
+    if 0 < peak < options.limit * NEAR_LIMIT:
         notes.append(
-            f"the limit was never reached (at most {peak:.0f} of {options.limit / 1e6:.0f} MB): "
+            f"the limit was never reached (at most {shown(peak)} of {shown(options.limit)}): "
             "nothing was reclaimed, so kernels cannot differ; try a smaller --limit"
         )
     return notes

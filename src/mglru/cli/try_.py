@@ -215,6 +215,11 @@ def _experiment(command: Command, options: Options, places: Places, ui: Ui) -> E
     Raises:
         UsageError: it does not fit.
     """
+    if command.binary_bytes > options.limit:
+        ui.warn(
+            f"the program alone has {shown(command.binary_bytes)}, more than the limit of "
+            f"{shown(options.limit)}: its pages may be read again and again"
+        )
     content, usable = user_files.EMPTY, int(available_bytes() * USABLE)
     if places.data:
         ui.note(f"Reading {places.data}")
@@ -292,7 +297,7 @@ def _report(
         where = f"{record.kernel}, boot {record.boot}" if result.boots > 1 else record.kernel
         for found in verdict.judge(record, text, options):
             failed |= found.failed
-            ui.warn(f"{where}: the command {found}")
+            (ui.warn if found.failed else ui.note)(f"{where}: the command {found}")
         failed |= bool(record.problems)
         for problem in _others(record):
             ui.warn(f"{where}: {problem}")
