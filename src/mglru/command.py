@@ -202,7 +202,7 @@ def _path(name: str, places: Places) -> str | None:
         if not os.path.lexists(name):
             return None
         return places.in_work(Path(name)) or (visible(name) if _hidden(name) else name)
-    if places.data and os.path.lexists(places.data / name):
+    if places.data and ".." not in Path(name).parts and os.path.lexists(places.data / name):
         return name
     here = places.here / name
     if not os.path.lexists(here):
