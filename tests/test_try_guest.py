@@ -17,7 +17,7 @@ from mglru.command import resolve
 from mglru.dataset import DirectoryDataset, dataset_image
 from mglru.errors import ExitCode
 from mglru.guest_build import guest_program
-from mglru.guest_files import Places
+from mglru.guest_files import Places, visible
 from mglru.kernel_id import KernelId
 from mglru.results import BootRecord, load
 from mglru.run import make_jobs, output_file, run_jobs
@@ -176,8 +176,8 @@ def test_output_arrives_byte_for_byte_up_to_its_limit(
 @pytest.mark.parametrize(
     ("line", "options", "said"),
     [
-        (f"{PYTHON} -c 'x = bytearray(99 << 20)'; exit $?", {"limit": 24 * MB}, "want of memory"),
-        (f"exec {PYTHON} -c 'x = bytearray(99 << 20)'", {"limit": 24 * MB}, "was killed for want"),
+        (f"{visible(PYTHON)} -c 'x = bytearray(99 << 20)'; exit $?", {"limit": 24 * MB}, "want of memory"),
+        (f"exec {visible(PYTHON)} -c 'x = bytearray(99 << 20)'", {"limit": 24 * MB}, "was killed for want"),
         ("dd if=/dev/zero of=big bs=1M", {}, "disk was full"),
         ("kill -SEGV $$", {}, "killed by SIGSEGV"),
         ("exit 3", {}, "returned 3"),
