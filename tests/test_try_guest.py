@@ -176,8 +176,16 @@ def test_output_arrives_byte_for_byte_up_to_its_limit(
 @pytest.mark.parametrize(
     ("line", "options", "said"),
     [
-        (f"{visible(PYTHON)} -c 'x = bytearray(99 << 20)'; exit $?", {"limit": 24 * MB}, "want of memory"),
-        (f"exec {visible(PYTHON)} -c 'x = bytearray(99 << 20)'", {"limit": 24 * MB}, "was killed for want"),
+        (
+            f"{visible(PYTHON)} -c 'x = bytearray(99 << 20)'; exit $?",
+            {"limit": 24 * MB},
+            "want of memory",
+        ),
+        (
+            f"exec {visible(PYTHON)} -c 'x = bytearray(99 << 20)'",
+            {"limit": 24 * MB},
+            "was killed for want",
+        ),
         ("dd if=/dev/zero of=big bs=1M", {}, "disk was full"),
         ("kill -SEGV $$", {}, "killed by SIGSEGV"),
         ("exit 3", {}, "returned 3"),
