@@ -52,6 +52,9 @@ class Places:
 
     def host_file(self, word: str) -> Path | None:
         """Return what a word names: in the data first, as in the guest, else from `here`."""
+        # As warnings tell the user to write it.
+        if word.startswith(f"{HOST_ROOT}/"):
+            word = word.removeprefix(HOST_ROOT)
         for base in (self.data, self.here):
             if base and os.path.lexists(base / word):
                 return base / word

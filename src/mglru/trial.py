@@ -33,7 +33,7 @@ MOST_MB = 65_536
 # What a command prints beyond is passed over.
 OUTPUT_LIMIT = 16 * MB
 # In virtual time waiting costs nothing: a command gets so much longer by the guest's clock.
-VIRTUAL_PATIENCE = 12
+VIRTUAL_PATIENCE = 4
 # Real time that a boot takes beside the command.
 BOOT_SECONDS = 60
 # In real time samples take time, too.
