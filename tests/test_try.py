@@ -200,12 +200,12 @@ def fill(root: Path, names: list[str]) -> None:
     for name in names:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name)
+        path.write_bytes(os.fsencode(name))
     for path in [*root.rglob("*")]:
         os.utime(path, (1_600_000_000, 1_600_000_000))
 
 
-NAMES = ["b", "a/two words", 'a/"quoted"', "a/deep/er/x", "ünï"]
+NAMES = ["b", "a/two words", 'a/"quoted"', "a/deep/er/x", "ünï", os.fsdecode(b"not utf-8 \xff")]
 
 
 def test_the_digest_is_of_the_content_not_of_how_it_came(tmp_path: Path) -> None:
@@ -439,6 +439,10 @@ def test_a_command_that_hangs_in_virtual_time_may_spin() -> None:
     assert found.failed
     for word in ("300 s of real time", "--timeout", "--time real", "--no-spin", "--limit 64M"):
         assert word in str(found)
+    busy = hung.model_copy(update={"metrics": {"reached_seconds": 40.0}})
+    (found,) = verdict.judge(busy, b"", OPTIONS)
+    assert "the guest's clock: 40 s" in str(found)
+    assert "spins" not in str(found)
     (found,) = verdict.judge(hung, b"", Options(limit=64 * MB, time="real"))
     assert "--time real" not in str(found)
 

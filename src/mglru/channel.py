@@ -223,13 +223,14 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
       `end`, in the kernel's own unit (pages in vmstat's nr_*, bytes in memory.stat). Names
       are the kernel's; a figure of the cgroup under test wins over the whole system's of
       the same name, except pgpgin and pgpgout (kB), which are always the system's.
-    - `elapsed_seconds` from `begin` to `end`, on the guest's clock.
+    - `elapsed_seconds` from `begin` to `end`, on the guest's clock. Without an `end`:
+      `reached_seconds`, from `begin` to the last sample.
     - `<name>_<mean|p50|p90|p95|p99|p999|max>_<unit>` of each latency histogram.
     - `file_dirty_mean_mb` and the like of the samples between the two, see `sample_figures`.
     - `<label>_seconds` of each step that came to its end without an error.
     - The drivers' own figures, which win over all others.
 
-    Without both snapshots there are no figures of the kernel and no `elapsed_seconds`.
+    Without both snapshots there are no figures of the kernel.
     """
     metrics: dict[str, float] = {}
     begin, end = report.phase(BEGIN), report.phase(END)
@@ -238,6 +239,8 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
         metrics["elapsed_seconds"] = (end.clock_ns - begin.clock_ns) / 1e9
         during = [s for s in report.samples if begin.clock_ns <= s.clock_ns <= end.clock_ns]
         metrics |= sample_figures(during)
+    elif begin is not None and report.samples:
+        metrics["reached_seconds"] = (report.samples[-1].clock_ns - begin.clock_ns) / 1e9
     for latency in report.latencies:
         for figure, value in latency.histogram.summary().items():
             metrics[f"{latency.name}_{figure}_{latency.unit}"] = value

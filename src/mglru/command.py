@@ -72,7 +72,9 @@ def resolve(words: Sequence[str], places: Places) -> Command:
     if not words or not words[0].strip():
         raise UsageError("no command", next_step="give one after --: ./mglru try ... -- COMMAND...")
     said = _Said()
-    shown = words[0] if len(words) == 1 else shlex.join(words)
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    # What is not UTF-8 arrives in the guest as it is, but results are text.
+    shown = text.encode(errors="replace").decode()
     if len(words) == 1 and _is_shell_line(words[0], places):
         said.notes.append(f"the command is one line for a shell: {SHELL} -c {shlex.quote(shown)}")
         words = [SHELL, "-c", words[0]]

@@ -36,6 +36,7 @@ OUTPUT_LIMIT = 16 * MB
 VIRTUAL_PATIENCE = 4
 # Real time that a boot takes beside the command.
 BOOT_SECONDS = 60
+COPY_MB_S = 50
 # In real time samples take time, too.
 SAMPLE_MS = {"virtual": 10, "real": 50}
 
@@ -148,7 +149,7 @@ def make_experiment(
         name=options.name,
         summary=command.shown,
         time=options.time,
-        limit_seconds=options.timeout + (0 if virtual else BOOT_SECONDS),
+        limit_seconds=options.timeout + (0 if virtual else BOOT_SECONDS + disk_mb // COPY_MB_S),
         guest=Guest(memory_mb=memory_mb),
         disk=Disk.model_validate({"preset": options.disk, **DISK_PRESETS[options.disk]}),
         dataset=DirectoryDataset(

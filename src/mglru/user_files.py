@@ -55,7 +55,7 @@ def read(root: Path, most_bytes: int) -> Content:
     for path, status in entries:
         name = str(path.relative_to(root))
         if _is_special(status.st_mode):
-            skipped.append(name)
+            skipped.append(name.encode(errors="replace").decode())
             continue
         fields = [name, oct(status.st_mode), str(int(status.st_mtime)), _fingerprint(path, status)]
         digest.update("\0".join(fields).encode("utf-8", "surrogateescape") + b"\0\0")
@@ -122,6 +122,8 @@ def _list(root: Path, most_bytes: int) -> tuple[list[tuple[Path, os.stat_result]
 
 
 def _check_root(root: Path) -> None:
+    if not str(root).isprintable():
+        raise UsageError(f"--data: {str(root)!r} is no name of a directory", next_step="rename it")
     if not root.is_dir():
         problem = "is no directory" if root.exists() else "does not exist"
         raise UsageError(

@@ -19,6 +19,8 @@ FULL_MB = 1.0
 # Below this share of the limit, reclaim had nothing to do.
 NEAR_LIMIT = 0.95
 NEARLY_NOTHING_SECONDS = 0.01
+# A guest whose clock is so much slower than the host's hardly waits at all.
+MUCH_SLOWER = 100
 SHELL_CANNOT_START = 126
 SHELL_FINDS_NOTHING = 127
 # A shell's status for a program that a signal has killed is so much more than the signal.
@@ -61,9 +63,14 @@ def judge(record: BootRecord, output: bytes, options: Options) -> list[Verdict]:
 def _unfinished(record: BootRecord, options: Options) -> Verdict:
     if not any(_OVER_LIMIT in problem for problem in record.problems):
         return Verdict(failed=True, text="; ".join(record.problems) or "the guest did not finish")
+    longer = "give it longer: --timeout SECONDS"
     text = f"had not ended after {options.timeout:g} s of real time, and was killed"
     if options.time == "real":
-        return Verdict(failed=True, text=text, next_step="give it longer: --timeout SECONDS")
+        return Verdict(failed=True, text=text, next_step=longer)
+    reached = record.metrics.get("reached_seconds", 0.0)
+    text += f" (the guest's clock: {max(reached, 0.0):.2g} s)"
+    if reached > options.timeout / MUCH_SLOWER:
+        return Verdict(failed=True, text=text, next_step=longer)
     return Verdict(
         failed=True,
         text=text,
