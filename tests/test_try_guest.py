@@ -101,10 +101,11 @@ def attempt(
         boots=boots,
         seed=1,
         vary_seed=False,
-        outputs=tmp_path,
     )
     records: list[BootRecord] = []
-    run_jobs(jobs, Ui(quiet=True), records.append, boots)
+    run_jobs(
+        [replace(job, outputs=tmp_path) for job in jobs], Ui(quiet=True), records.append, boots
+    )
     return [
         Outcome(record, output_file(tmp_path, "6.12", record.boot).read_bytes(), options)
         for record in records

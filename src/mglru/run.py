@@ -66,7 +66,6 @@ def make_jobs(
     seed: int,
     vary_seed: bool = True,
     userland: Userland | None = None,
-    outputs: Path | None = None,
 ) -> list[Job]:
     """Return the boots of a run, kernels interleaved: A B A B.
 
@@ -78,19 +77,9 @@ def make_jobs(
         seed: of the first boot.
         vary_seed: boot i has seed + i; else all have the same, to see whether they agree.
         userland: whose programs run, if not the host's.
-        outputs: a directory that gets what a user's program printed.
     """
     return [
-        Job(
-            experiment,
-            kernel,
-            build,
-            image,
-            number,
-            seed + number * vary_seed,
-            userland,
-            outputs=outputs,
-        )
+        Job(experiment, kernel, build, image, number, seed + number * vary_seed, userland)
         for number in range(boots)
         for kernel, build in builds.items()
     ]

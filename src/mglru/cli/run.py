@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -66,7 +67,7 @@ class Session:
         vary_seed: bool = True,
         outputs: Path | None = None,
     ) -> RunResult:
-        """Run one experiment on all kernels and return its result."""
+        """Run one experiment on all kernels and return its result; see `Job` for `outputs`."""
         jobs = self.jobs(experiment, boots=boots, seed=seed, vary_seed=vary_seed)
         first = jobs[0]
         info = run_info(
@@ -77,6 +78,8 @@ class Session:
             userland=first.userland,
         )
         self.file.begin(info)
+        if outputs:
+            jobs = [replace(job, outputs=outputs) for job in jobs]
         run_jobs(jobs, self.ui, self.file.add, parallel_boots(experiment))
         return self.file.runs[-1]
 
@@ -91,7 +94,6 @@ class Session:
             seed=seed,
             vary_seed=vary_seed,
             userland=found.userland,
-            outputs=outputs,
         )
 
     def _stock(self) -> Build:
