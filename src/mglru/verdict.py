@@ -62,7 +62,8 @@ def judge(record: BootRecord, output: bytes, options: Options) -> list[Verdict]:
 
 def _unfinished(record: BootRecord, options: Options) -> Verdict:
     if not any(_OVER_LIMIT in problem for problem in record.problems):
-        return Verdict(failed=True, text="; ".join(record.problems) or "the guest did not finish")
+        why = "; ".join(record.problems) or "the guest did not finish"
+        return Verdict(failed=True, text=f"did not come to its end: {why}")
     longer = "give it longer: --timeout SECONDS"
     text = f"had not ended after {options.timeout:g} s of real time, and was killed"
     if options.time == "real":

@@ -63,7 +63,6 @@ REAL_BOOTS = 3
 # Of the memory that the host could give.
 USABLE = 0.9
 
-
 Function = Callable[..., Any]
 _PATH = click.Path(path_type=Path)
 
@@ -82,12 +81,14 @@ def _size(what: str) -> click.ParamType[int]:
 
 
 OPTIONS: tuple[Callable[[Function], Function], ...] = (
-    click.option("--limit", type=_size("--limit"), required=True, metavar="SIZE", help="As 256M."),
+    click.option(
+        "--limit", type=_size("--limit"), required=True, metavar="SIZE", help="Memory: 256M."
+    ),
     click.option("--swap", default="none", metavar="KIND:SIZE", help="zram:512M, disk:1G [none]."),
     click.option("--disk", type=click.Choice(["nvme", "hdd"]), default="nvme", show_default=True),
-    click.option("--data", type=_PATH, metavar="DIR", help="Is copied to the guest's disk."),
-    click.option("--disk-size", type=_size("--disk-size"), metavar="SIZE", help="[data, and room]"),
-    click.option("--memory", type=_size("--memory"), metavar="SIZE", help="Guest's [as needed]."),
+    click.option("--data", type=_PATH, metavar="DIR", help="Copied to the guest's disk."),
+    click.option("--disk-size", type=_size("--disk-size"), metavar="SIZE", help="[as needed]"),
+    click.option("--memory", type=_size("--memory"), metavar="SIZE", help="Guest's [as needed]"),
     click.option(
         "--time",
         type=click.Choice(["virtual", "real"]),
