@@ -298,7 +298,8 @@ def _report(
         where = f"{record.kernel}, boot {record.boot}" if result.boots > 1 else record.kernel
         for found in verdict.judge(record, text, options):
             failed |= found.failed
-            (ui.warn if found.failed else ui.note)(f"{where}: the command {found}")
+            serious = found.failed or record.metrics.get("oom_kill")
+            (ui.warn if serious else ui.note)(f"{where}: the command {found}")
         failed |= bool(record.problems)
         for problem in _others(record):
             ui.warn(f"{where}: {problem}")
