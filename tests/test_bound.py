@@ -12,7 +12,7 @@ import pytest
 from mglru import bound as bounds
 from mglru import bound_table
 from mglru.accesses import RECORD, Accesses, Kind, read_accesses
-from mglru.bound_file import Bound, KernelOutcome, PolicyOutcome, save_bound
+from mglru.bound_file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
 from mglru.dataset import FileDataset, dataset_image
 from mglru.errors import LabError, UsageError
 from mglru.experiment import load_experiment
@@ -246,14 +246,32 @@ def test_many_page_faults_make_the_recording_doubtful() -> None:
     assert "10% of the accesses are page faults" in bounds.doubts(made({}, faults=200))[0]
 
 
-def test_the_table_goes_from_the_optimum_up(tmp_path: Path) -> None:
+def test_the_table_goes_from_the_optimum_up() -> None:
     bound = made({"6.12": 1000, "6.12+next": 700})
     lines = bound_table.render(bound).splitlines()
     rows = [line for line in lines if line.startswith(("6.12", "Belady", "LRU"))]
     assert [row.split()[0] for row in rows] == ["Belady", "6.12+next", "6.12", "LRU"]
     assert rows[1].split() == ["6.12+next", "700", "0.700", "0.50", "600", "7"]
-    save_bound(bound, tmp_path / "b.json")
-    assert Bound.model_validate_json((tmp_path / "b.json").read_text()) == bound
+
+
+def test_a_file_is_read_as_it_was_written_and_others_are_refused(tmp_path: Path) -> None:
+    bound, path = made({"6.12": 1000}), tmp_path / "b.json"
+    with BoundFile(path) as file:
+        file.write()
+        assert not path.exists()
+        file.bound = bound
+        file.write()
+    assert load(path) == bound
+    text = path.read_text()
+    for change, message in (
+        ((text[:-40], "cut off")),
+        ((text.replace('"bound"', '"sweep"'), "is a sweep")),
+        ((text.replace('"format": 1', '"format": 2'), "has format 2")),
+        ((text.replace('"misses": 1000', '"misses": -1'), "misses")),
+    ):
+        path.write_text(change)
+        with pytest.raises(UsageError, match=message):
+            load(path)
 
 
 def test_the_capacity_is_what_the_cgroup_had_of_files() -> None:

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mglru.document import Kind, shown
+from mglru.output_file import OutputFile
 from mglru.results import json_text
+
+FORMAT = 1
+KIND = Kind("bound", "./mglru bound EXPERIMENT --json FILE", FORMAT)
 
 
 class _Model(BaseModel):
@@ -63,8 +67,6 @@ class Bound(_Model):
         lab_commit: the git commit of the lab.
     """
 
-    format: Literal[1] = 1
-    kind: Literal["bound"] = "bound"
     experiment: str
     seed: int
     settings: list[str] = []
@@ -79,6 +81,30 @@ class Bound(_Model):
     lab_commit: str | None = None
 
 
-def save_bound(bound: Bound, path: str | Path) -> None:
-    """Write it to a file, or to stdout for `-`."""
-    Path(path).write_text(json_text(bound.model_dump(mode="json")))
+class BoundFile(OutputFile):
+    """The file of a bound: tried before the first boot, written when all is known."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.bound: Bound | None = None
+        super().__init__(path)
+
+    def text(self) -> str:
+        """Return the bound as JSON; nothing as long as there is none."""
+        if self.bound is None:
+            return ""
+        fields = self.bound.model_dump(mode="json")
+        return json_text({"format": FORMAT, "kind": KIND.name, **fields})
+
+
+def load(path: str | Path) -> Bound:
+    """Read a bound; `-` is stdin.
+
+    Raises:
+        UsageError: it cannot be read, is cut off, is no bound, or has another format.
+    """
+    name = shown(path)
+    fields = KIND.check_format(KIND.read(path), name)
+    if fields.get("kind") != KIND.name:
+        raise KIND.refuse(name, f"it is a {fields.get('kind', 'result of a run')}")
+    kept = {key: value for key, value in fields.items() if key not in {"format", "kind"}}
+    return KIND.validate(Bound, kept, name)

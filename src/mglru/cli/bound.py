@@ -9,7 +9,7 @@ import click
 
 from mglru import bound as bounds
 from mglru import bound_table
-from mglru.bound_file import save_bound
+from mglru.bound_file import BoundFile
 from mglru.cli.common import source_option
 from mglru.cli.run import BASELINE, DEMO_KERNELS, Session
 from mglru.errors import ExitCode
@@ -62,18 +62,14 @@ def bound(
     bounds.check(experiment)
     wanted = parse_list(kernels)
     names = [str(kernel) for kernel in wanted]
-    with ResultFile("/dev/null") as nowhere:
+    reference = BASELINE if BASELINE in names else names[0]
+    with BoundFile(json_file or "/dev/null") as file, ResultFile("/dev/null") as nowhere:
         session = Session(wanted, own_sources, ui, nowhere)
         jobs = session.jobs(experiment, boots=1, seed=seed)
-    found = bounds.find_bound(
-        jobs,
-        BASELINE if BASELINE in names else names[0],
-        ui,
-        capacity=capacity,
-        keep=save_trace,
-    ).model_copy(update={"settings": list(settings), "lab_commit": lab_commit()})
-    if json_file:
-        save_bound(found, json_file)
+        found = bounds.find_bound(jobs, reference, ui, capacity=capacity, keep=save_trace)
+        made_by = {"settings": list(settings), "lab_commit": lab_commit()}
+        found = file.bound = found.model_copy(update=made_by)
+        file.write()
     if json_file != "-":
         click.echo(bound_table.render(found), nl=False)
     doubts = bounds.doubts(found)
