@@ -145,7 +145,11 @@ def load_named(paths: Sequence[str | Path]) -> list[Named]:
 
 
 def compare(
-    runs: Sequence[Named], *, baseline: str | None = None, everything: bool = False
+    runs: Sequence[Named],
+    *,
+    baseline: str | None = None,
+    usual: str | None = None,
+    everything: bool = False,
 ) -> list[Comparison]:
     """Put the kernels of runs beside one another, one comparison an experiment.
 
@@ -153,7 +157,8 @@ def compare(
 
     Args:
         runs: one or several.
-        baseline: a kernel's id or a column's label; the first column if None.
+        baseline: a kernel's id or a column's label.
+        usual: the baseline if none is given, where an experiment has it; else its first column.
         everything: also show every other counter whose medians differ.
 
     Raises:
@@ -162,7 +167,9 @@ def compare(
     groups: dict[str, list[Named]] = {}
     for named in runs:
         groups.setdefault(_group_key(named.run), []).append(named)
-    return [_compare_group(group, baseline, everything=everything) for group in groups.values()]
+    return [
+        _compare_group(group, baseline, usual, everything=everything) for group in groups.values()
+    ]
 
 
 def _group_key(run: RunResult) -> str:
@@ -176,9 +183,13 @@ def _group_key(run: RunResult) -> str:
     return json.dumps(parts, sort_keys=True)
 
 
-def _compare_group(group: Sequence[Named], baseline: str | None, *, everything: bool) -> Comparison:
+def _compare_group(
+    group: Sequence[Named], baseline: str | None, usual: str | None, *, everything: bool
+) -> Comparison:
     sources = _sources(group)
     first = group[0].run
+    if baseline is None and usual in {source.column.kernel for source in sources}:
+        baseline = usual
     base = _find_baseline(sources, baseline, first.experiment)
     headline = {item.name: item for named in group for item in named.run.headline}
     published = {name: it for named in group for name, it in named.run.published.items()}

@@ -48,9 +48,14 @@ class Histogram:
         encoded: bytes = self._hdr.encode()
         return encoded.decode("ascii")
 
+    def at(self, percentile: float) -> float:
+        """Return the value that so many percent of the samples do not exceed."""
+        return float(self._hdr.get_value_at_percentile(percentile))
+
     @classmethod
-    def decode(cls, text: str) -> Histogram:
-        """Read what `encode` wrote, or any other HdrHistogram program."""
+    def decode(cls, *texts: str) -> Histogram:
+        """Read what `encode` wrote, or any other HdrHistogram program; several become one."""
         histogram = cls()
-        histogram._hdr.decode_and_add(text.encode("ascii"))
+        for text in texts:
+            histogram._hdr.decode_and_add(text.encode("ascii"))
         return histogram
