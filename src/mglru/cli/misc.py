@@ -24,7 +24,7 @@ from mglru.ui import Ui
 def test(*, quick: bool) -> int:
     """Run all that CI runs: linters, types, tests, the series, builds and boots."""
     ui = Ui()
-    packages.ensure(packages.ALL, ui)
+    packages.ensure(packages.TEST, ui)
     steps = selfcheck.source_steps()
     if not quick:
         steps += [
