@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from mglru.cli import bound, cluster, kernel, misc, results, run, series, sweep, try_
+from mglru.cli import bound, cluster, kernel, misc, report, results, run, series, sweep, try_
 from mglru.errors import ExitCode, LabError
 
 HELP = """Stock and patched kernels, real workloads, before beside after.
@@ -41,6 +41,7 @@ for command in (
     misc.test,
     bound.bound,
     results.compare,
+    report.report,
     misc.experiments,
     misc.kernels,
     kernel.kernel,

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru report`: one HTML page from result files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mglru.errors import UsageError
+from mglru.ui import Ui
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The page; report.html if neither this nor --picture is given.",
+)
+@click.option("--baseline", metavar="KERNEL", help="Ratios are to this kernel (6.12).")
+@click.option("--title", default="mglru-next: results", show_default=True)
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path),
+    metavar="FILE.svg",
+    help="Also, or only, draw the headline ratios as one SVG picture.",
+)
+def report(
+    files: tuple[str, ...],
+    *,
+    output: Path | None,
+    baseline: str | None,
+    title: str,
+    picture: Path | None,
+) -> None:
+    """Make one self-contained HTML page of result files.
+
+    FILE is what `run`, `sweep`, `bound` or `series waterfall` wrote with --json (- is stdin);
+    what it holds decides how it is shown. The page needs no network and no server.
+    """
+    # Here, because the charts' library takes half a second, and no other command needs it.
+    from mglru.report import page as pages  # noqa: PLC0415
+    from mglru.report import picture as pictures  # noqa: PLC0415
+    from mglru.report.inputs import load_inputs  # noqa: PLC0415
+
+    ui = Ui()
+    if output is None and picture is None:
+        output = Path("report.html")
+    for target in (output, picture):
+        if target is not None and target.is_dir():
+            raise UsageError(f"{target} is a directory", next_step="name a file in it")
+    page = pages.make_page(load_inputs(files), baseline=baseline, title=title)
+    if output is not None:
+        text = pages.render(page, output)
+        pages.write(text, output)
+        ui.note(f"{output}: {len(text.encode()) / 1e6:.1f} MB, {len(page.charts)} charts")
+    if picture is not None:
+        pages.write(pictures.picture(page), picture)
+        ui.note(f"{picture}: written")

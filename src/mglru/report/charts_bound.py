@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The distance to the optimum: refaults of kernels beside those of simulated policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mglru import stats
+from mglru.report.documents import Bound
+from mglru.report.palette import Palette
+from mglru.report.vega import Chart, Spec, base, tip
+from mglru.tables import number, times
+
+OPTIMUM, LRU = "Belady", "LRU"
+
+
+@dataclass(frozen=True)
+class Distance:
+    """One bar: a policy or a kernel.
+
+    Attributes:
+        name: its name.
+        is_kernel: whether it was measured, not simulated.
+        misses: accesses to pages that were not in the cache.
+        refaults: those of pages that had been there.
+        ratio: how many times the optimum its misses are.
+        way: how far it is on the way from the optimum (0) to LRU (1).
+    """
+
+    name: str
+    is_kernel: bool
+    misses: float
+    refaults: float
+    ratio: float | None
+    way: float | None
+
+
+def optimum(bound: Bound) -> float | None:
+    """Return the refaults of the optimum; None if the file has none."""
+    return bound.policies[OPTIMUM].refaults if OPTIMUM in bound.policies else None
+
+
+def distances(bound: Bound) -> list[Distance]:
+    """Return policies and kernels together, the fewest misses first."""
+    best, lru = (bound.policies.get(name) for name in (OPTIMUM, LRU))
+    named = [(name, False, each.misses, each.refaults) for name, each in bound.policies.items()]
+    named += [(name, True, each.misses, each.refaults) for name, each in bound.kernels.items()]
+    found = [
+        Distance(
+            name,
+            is_kernel,
+            misses,
+            refaults,
+            stats.ratio(misses, best.misses) if best else None,
+            stats.ratio(misses - best.misses, lru.misses - best.misses) if best and lru else None,
+        )
+        for name, is_kernel, misses, refaults in named
+    ]
+    return sorted(found, key=lambda each: each.misses)
+
+
+def bound_chart(bound: Bound, palette: Palette, key: str) -> Chart | None:
+    """Draw the misses of policies and kernels as bars; None if there are none at all."""
+    found = distances(bound)
+    if not any(each.misses for each in found):
+        return None
+    bars: list[Spec] = [
+        {
+            "n": each.name,
+            "r": each.misses,
+            "t": " · ".join(part for part in (number(each.misses), times(each.ratio)) if part),
+            "c": palette.look(each.name).css if each.is_kernel else "var(--muted)",
+            "o": 1 if each.is_kernel else 0.45,
+            "w": "kernel" if each.is_kernel else "simulated policy",
+        }
+        for each in found
+    ]
+    said = "; ".join(f"{bar['n']} {bar['t']}" for bar in bars)
+    return Chart(
+        f"{key}-bound",
+        "Misses: kernels (in colour) and simulated policies (grey)",
+        f"Bars: misses, and how many times the optimum they are. {said}.",
+        _spec(bars),
+        note="The factor is to the optimum, Belady's policy, which knows the future.",
+        wide=True,
+    )
+
+
+def _spec(bars: list[Spec]) -> Spec:
+    highest = max(bar["r"] for bar in bars)
+    y = {"field": "n", "type": "nominal", "sort": [bar["n"] for bar in bars], "title": None}
+    x = {
+        "field": "r",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": "~s", "tickCount": 5},
+        # room for the words at the end of the longest bar
+        "scale": {"domain": [0, highest * 1.5], "nice": False},
+    }
+    return {
+        **base(bars),
+        "height": 22 * len(bars),
+        "encoding": {"y": y},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": {"band": 0.72}, "cornerRadiusEnd": 2},
+                "encoding": {
+                    "x": x,
+                    "color": {"field": "c", "type": "nominal", "scale": None},
+                    "fillOpacity": {"field": "o", "type": "quantitative", "scale": None},
+                    "tooltip": [tip("n", "name"), tip("w", "what"), tip("t", "misses")],
+                },
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 5, "baseline": "middle"},
+                "encoding": {"x": x, "text": {"field": "t"}},
+            },
+        ],
+    }

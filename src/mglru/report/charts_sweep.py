@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sweeps: a curve of each kernel over the memory limit, or whatever was varied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import product
+
+from mglru import stats
+from mglru.report.documents import Scalar, Sweep, SweepPoint
+from mglru.report.palette import Palette
+from mglru.report.thin import rounded
+from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, shapes, slug, tip
+from mglru.results import Headline
+from mglru.tables import ARROWS
+
+LIMITS = ("limit", "memcg.memory.max")
+REFAULTS = "workingset_refault_file"
+SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)", re.IGNORECASE)
+UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
+
+
+def sweep_charts(sweep: Sweep, palette: Palette, key: str) -> list[Chart]:
+    """Draw each metric over the axis, one panel for each combination of the other values."""
+    axis = _axis(sweep)
+    others = [name for name in sweep.vary if name != axis]
+    panels = list(product(*(sweep.vary[name] for name in others)))
+    charts = []
+    for headline in _metrics(sweep):
+        for panel in panels:
+            fixed = dict(zip(others, panel, strict=True))
+            chart = _chart(sweep, headline, axis, fixed, palette, key)
+            charts += [chart] if chart else []
+    return charts
+
+
+def _axis(sweep: Sweep) -> str:
+    """Return what to draw along: the memory limit, else what has most values."""
+    limit = next((name for name in LIMITS if name in sweep.vary), None)
+    return limit or max(sweep.vary, key=lambda name: len(sweep.vary[name]))
+
+
+def _metrics(sweep: Sweep) -> list[Headline]:
+    """Return what to draw: the metric that the experiment is about, and file refaults."""
+    headline = sweep.points[0].run.headline if sweep.points else []
+    about = headline[:1]
+    refaults = [h for h in headline if h.name == REFAULTS] or [
+        Headline(name=REFAULTS, better="lower")
+    ]
+    return about + [h for h in refaults if h not in about]
+
+
+def size(value: Scalar) -> float | None:
+    """Read a number or a size such as 64M; None if it is neither."""
+    match = SIZE.fullmatch(str(value).strip())
+    return float(match[1]) * UNITS[match[2].upper()] if match else None
+
+
+def _chart(
+    sweep: Sweep,
+    headline: Headline,
+    axis: str,
+    fixed: dict[str, Scalar],
+    palette: Palette,
+    key: str,
+) -> Chart | None:
+    points = [p for p in sweep.points if all(p.settings.get(k) == v for k, v in fixed.items())]
+    values = [value for point in points for value in _values(point, headline, axis, sweep.kernels)]
+    if not values:
+        return None
+    where = ", ".join(f"{name} {value}" for name, value in fixed.items())
+    name = headline.label or headline.name
+    title = f"{name} {ARROWS[headline.better]}" + (f", {where}" if where else "")
+    return Chart(
+        f"{key}-sweep-{slug(headline.name)}-{slug(where)}".rstrip("-"),
+        title,
+        f"Curves of each kernel: {title}, over {axis}.",
+        _spec(values, sweep, axis, palette),
+    )
+
+
+def _values(point: SweepPoint, headline: Headline, axis: str, kernels: Sequence[str]) -> list[Spec]:
+    at = point.settings.get(axis)
+    found = []
+    for kernel in kernels:
+        values = list(point.run.values(headline.name, kernel).values())
+        if at is not None and values:
+            row: Spec = {"k": kernel, "l": str(at), "y": rounded(stats.median(values))}
+            found.append(row | {"x": at if (number := size(at)) is None else number})
+    return found
+
+
+def _spec(values: list[Spec], sweep: Sweep, axis: str, palette: Palette) -> Spec:
+    kernels = [kernel for kernel in sweep.kernels if any(v["k"] == kernel for v in values)]
+    figure = {
+        "field": "y",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": "~s", "tickCount": 5},
+    }
+    tips = [tip("k", "kernel"), tip("l", axis), tip("y", "", number=",")]
+    return {
+        **base(values),
+        "height": 230,
+        "encoding": {
+            "x": _x(values, axis),
+            "y": figure,
+            "color": by_kernel(kernels, palette),
+        },
+        "layer": [
+            {"mark": {"type": "line"}, "encoding": {"strokeDash": dashes(kernels, palette)}},
+            {
+                "mark": {"type": "point", "filled": True, "size": 42, "opacity": 1},
+                "encoding": {"shape": shapes(kernels, palette), "tooltip": tips},
+            },
+        ],
+    }
+
+
+def _x(values: list[Spec], axis: str) -> Spec:
+    """Return the axis: logarithmic for numbers, as limits are varied by factors; else words."""
+    labels = {value["x"]: value["l"] for value in values}
+    if not all(isinstance(at, float) for at in labels):
+        return {"field": "x", "title": axis, "type": "ordinal", "sort": list(labels)}
+    names = " : ".join(f"datum.value == {at!r} ? '{name}'" for at, name in labels.items())
+    return {
+        "field": "x",
+        "title": axis,
+        "type": "quantitative",
+        "axis": {"values": sorted(labels), "labelExpr": f"{names} : ''", "grid": False},
+        "scale": {"type": "log", "nice": False} if min(labels) > 0 else {"zero": False},
+    }

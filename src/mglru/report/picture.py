@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The picture for the README: the headline ratios of all experiments, as one SVG file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+from mglru.errors import UsageError
+from mglru.report.charts_summary import dots_of, spec
+from mglru.report.page import Page
+from mglru.report.palette import DARK, LIGHT
+from mglru.report.vega import FONT, Spec, to_svg
+
+WIDTH = 500
+# Of labels, on average, in pixels.
+WIDEST_LETTER = 7.2
+# Colours that the picture uses beside those of kernels.
+USED = ("ink", "muted", "rule", "page")
+
+
+def picture(page: Page) -> str:
+    """Return the picture as SVG; it follows the reader's preference for light or dark.
+
+    Raises:
+        UsageError: the page has nothing to draw.
+    """
+    kernels, base = page.summary.kernels, page.summary.baseline or "the baseline"
+    dots = picture_dots(page)
+    if not dots:
+        raise UsageError(
+            "these results have no ratios to draw a picture of",
+            next_step="name results of two kernels or more",
+        )
+    chart = spec(dots, kernels, page.palette, LIGHT.__getitem__, base)
+    _add_legend(chart)
+    svg = to_svg(
+        {
+            **chart,
+            "width": WIDTH,
+            "padding": 14,
+            "background": LIGHT["page"],
+            "title": _title(base),
+            "config": _config(max(len(dot["e"]) for dot in dots)),
+        }
+    )
+    looks = [page.palette.look(kernel).colour for kernel in kernels]
+    head = f"<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<!-- figures: {digest(dots)} -->\n"
+    return head + _follow_the_scheme(svg, [*USED, *looks]) + "\n"
+
+
+def picture_dots(page: Page) -> list[Spec]:
+    """Return the points of the picture, each row named after experiment and metric."""
+    dots = [dot for line in page.summary.lines for dot in dots_of(line, page.summary.kernels)]
+    return [dot | {"e": f"{dot['e']} · {dot['m'][:-2]}"} for dot in dots]
+
+
+def digest(dots: list[Spec]) -> str:
+    """Return what tells whether a picture shows these figures."""
+    return hashlib.sha256(json.dumps(dots, sort_keys=True).encode()).hexdigest()
+
+
+def _title(base: str) -> Spec:
+    return {
+        "text": f"How many times as good as stock Linux {base}",
+        "subtitle": "First metric of each experiment; to the right is better (logarithmic). "
+        "1 → 0: one became none.",
+        "anchor": "start",
+        "frame": "bounds",
+        "color": LIGHT["ink"],
+        "subtitleColor": LIGHT["muted"],
+        "offset": 10,
+    }
+
+
+def _add_legend(chart: Spec) -> None:
+    """Give colours and shapes a legend, which the page has outside of its charts."""
+    legend = {
+        "title": None,
+        "orient": "bottom",
+        "direction": "horizontal",
+        "symbolSize": 90,
+        "symbolOpacity": 1,
+    }
+    for layer in chart["layer"]:
+        for channel in ("color", "shape"):
+            if "legend" in layer["encoding"].get(channel, {}):
+                layer["encoding"][channel] = {**layer["encoding"][channel], "legend": legend}
+
+
+def _config(longest: int) -> dict[str, Any]:
+    return {
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": LIGHT["muted"],
+            "gridColor": LIGHT["rule"],
+            "domain": False,
+            "ticks": False,
+            "labelFontSize": 12,
+            "labelPadding": 6,
+            "labelLimit": longest * WIDEST_LETTER,
+        },
+        # Whoever looks may have a wider font than the one that the picture was laid out with.
+        "axisY": {"minExtent": longest * WIDEST_LETTER},
+        "legend": {"labelColor": LIGHT["ink"], "labelFontSize": 12.5, "columnPadding": 20},
+        "title": {"fontSize": 16, "subtitleFontSize": 12.5, "subtitlePadding": 5},
+    }
+
+
+def _follow_the_scheme(svg: str, names: list[str]) -> str:
+    """Add a style sheet that replaces each light colour by its dark one where dark is wanted."""
+    rules = " ".join(
+        f'[{what}="{LIGHT[name]}" i]{{{what}:{DARK[name]}}}'
+        for name in dict.fromkeys(names)
+        for what in ("fill", "stroke")
+    )
+    style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
+    return re.sub(r"(<svg[^>]*>)", lambda match: match[1] + style, svg, count=1)
