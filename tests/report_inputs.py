@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from mglru.bound_file import Bound
 from mglru.compare import Named
 from mglru.latency import Histogram
-from mglru.report.documents import Bound, Sweep, SweepPoint
+from mglru.report.documents import Sweep, SweepPoint
 from mglru.report.inputs import Inputs
 from mglru.results import (
     BootRecord,
@@ -152,6 +153,7 @@ def make_sweep() -> Sweep:
 def bound_document() -> dict[str, Any]:
     """The optimum and three policies beside two kernels, as their file has them."""
     refaults = {"LRU": 5000, "S3-FIFO": 4200, "ARC": 4300, "Belady": 2000}
+    unused = {"unused": 0, "workingset_refault_file": 5000}
     return {
         "format": 1,
         "kind": "bound",
@@ -159,12 +161,14 @@ def bound_document() -> dict[str, Any]:
         "seed": 1,
         "accesses": 1_000_000,
         "pages": 90_000,
+        "faults": 0,
+        "first_time": 90_000,
         "capacity_pages": 40_000,
         "policies": {name: {"misses": r + 90_000, "refaults": r} for name, r in refaults.items()},
         "recorded_on": "6.12",
         "kernels": {
-            "6.12": {"misses": 94_900, "refaults": 4900},
-            "6.12+next": {"misses": 93_000, "refaults": 3000},
+            "6.12": {"misses": 94_900, "refaults": 4900} | unused,
+            "6.12+next": {"misses": 93_000, "refaults": 3000} | unused,
         },
     }
 

@@ -16,6 +16,7 @@ import vl_convert
 from click.testing import CliRunner
 
 import report_inputs
+from mglru.bound_file import Bound
 from mglru.cli import cli
 from mglru.compare import Mark, Named, compare
 from mglru.errors import LabError, UsageError
@@ -29,7 +30,6 @@ from mglru.report.charts_ratio import ratio_chart
 from mglru.report.charts_sweep import size, sweep_charts
 from mglru.report.charts_time import generation_charts, time_charts, tracks
 from mglru.report.commands import command_of
-from mglru.report.documents import Bound
 from mglru.report.inputs import Inputs, load_inputs
 from mglru.report.palette import Palette
 from mglru.report.picture import digest, picture, picture_dots
@@ -84,6 +84,9 @@ BAD_FILES = {
     ' "vary": {"limit": ["64M"]}, "points": [{"settings": {}, "run": {"raw": 3}}]}',
     "a bound without policies": '{"format": 1, "kind": "bound", "experiment": "x", "seed": 1,'
     ' "accesses": 1, "pages": 1, "capacity_pages": 1, "policies": {}}',
+    "a bound without the optimum": json.dumps(
+        report_inputs.bound_document() | {"policies": {"LRU": {"misses": 1, "refaults": 1}}}
+    ),
     "an infinite figure": '{"format": 1, "kind": "bound", "experiment": "x", "seed": 1,'
     ' "accesses": 1, "pages": 1, "capacity_pages": 1,'
     ' "policies": {"LRU": {"misses": Infinity, "refaults": 1}}}',

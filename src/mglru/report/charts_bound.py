@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mglru import stats
-from mglru.report.documents import Bound
+from mglru.bound import distance
+from mglru.bound_file import Bound
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, Spec, base, tip
+from mglru.simulate import OPTIMUM
 from mglru.tables import number, times
-
-OPTIMUM, LRU = "Belady", "LRU"
 
 
 @dataclass(frozen=True)
@@ -29,30 +29,25 @@ class Distance:
 
     name: str
     is_kernel: bool
-    misses: float
-    refaults: float
+    misses: int
+    refaults: int
     ratio: float | None
     way: float | None
 
 
-def optimum(bound: Bound) -> float | None:
-    """Return the refaults of the optimum; None if the file has none."""
-    return bound.policies[OPTIMUM].refaults if OPTIMUM in bound.policies else None
+def optimum(bound: Bound) -> float:
+    """Return the refaults of the optimum."""
+    return bound.policies[OPTIMUM].refaults
 
 
 def distances(bound: Bound) -> list[Distance]:
     """Return policies and kernels together, the fewest misses first."""
-    best, lru = (bound.policies.get(name) for name in (OPTIMUM, LRU))
+    best = bound.policies[OPTIMUM].misses
     named = [(name, False, each.misses, each.refaults) for name, each in bound.policies.items()]
     named += [(name, True, each.misses, each.refaults) for name, each in bound.kernels.items()]
     found = [
         Distance(
-            name,
-            is_kernel,
-            misses,
-            refaults,
-            stats.ratio(misses, best.misses) if best else None,
-            stats.ratio(misses - best.misses, lru.misses - best.misses) if best and lru else None,
+            name, is_kernel, misses, refaults, stats.ratio(misses, best), distance(misses, bound)
         )
         for name, is_kernel, misses, refaults in named
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import shlex
 
-from mglru.report.documents import Bound, Sweep
+from mglru.bound_file import Bound
+from mglru.report.documents import Sweep
 from mglru.results import RunResult
 
 # A run has this parameter if it was made by `try`: the user's own program.

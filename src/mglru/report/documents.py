@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The documents that a report reads beside runs: sweeps and bounds."""
+"""The sweep: a document that a report reads beside runs."""
 
 from __future__ import annotations
 
@@ -40,44 +40,3 @@ class Sweep(_Model):
     vary: dict[str, list[Scalar]] = Field(min_length=1)
     kernels: list[str] = Field(min_length=1)
     points: list[SweepPoint] = []
-
-
-class PolicyResult(_Model):
-    """What a simulated policy does with the recorded accesses."""
-
-    misses: float
-    refaults: float
-
-
-class KernelAccesses(_Model):
-    """What a kernel did with its own accesses."""
-
-    misses: float
-    refaults: float
-
-
-class Bound(_Model):
-    """The optimum, and other policies, on the recorded accesses of one experiment.
-
-    Attributes:
-        experiment: its name.
-        seed: of the boot that was recorded.
-        accesses: how many page accesses were recorded.
-        pages: how many different pages.
-        capacity_pages: how many pages the simulated cache holds.
-        policies: what each policy does, by name.
-        kernels: what each kernel did.
-        recorded_on: the kernel whose accesses the policies were given.
-        settings: what `--set` changed.
-    """
-
-    kind: Literal["bound"]
-    experiment: str
-    seed: int
-    accesses: int = Field(ge=0)
-    pages: int = Field(ge=0)
-    capacity_pages: int = Field(ge=0)
-    policies: dict[str, PolicyResult] = Field(min_length=1)
-    kernels: dict[str, KernelAccesses] = {}
-    recorded_on: str = ""
-    settings: list[str] = []

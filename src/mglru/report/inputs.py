@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from mglru.bound_file import Bound
 from mglru.compare import Named, load_named
 from mglru.errors import UsageError
 from mglru.kernel_id import KernelId
-from mglru.report.documents import Bound, Sweep
+from mglru.report.documents import Sweep
 from mglru.results import FORMAT, RunResult
+from mglru.simulate import LRU, OPTIMUM
 
 # From so many prefixes of the series on, a run shows the effect of single patches.
 PREFIXES_OF_A_WATERFALL = 2
@@ -80,7 +82,7 @@ def _with_a_kind(path: str | Path) -> dict[str, Any] | None:
 def _add(inputs: Inputs, document: dict[str, Any], shown: str) -> None:
     readers: dict[object, Callable[[], None]] = {
         "sweep": lambda: inputs.sweeps.append(_parse(Sweep, _without_derived(document), shown)),
-        "bound": lambda: inputs.bounds.append(_parse(Bound, document, shown)),
+        "bound": lambda: inputs.bounds.append(_bound(document, shown)),
     }
     kind = document["kind"]
     if kind not in readers:
@@ -94,6 +96,16 @@ def _add(inputs: Inputs, document: dict[str, Any], shown: str) -> None:
             next_step="read it with the lab that wrote it, or make it again",
         )
     readers[kind]()
+
+
+def _bound(document: dict[str, Any], shown: str) -> Bound:
+    bound = _parse(Bound, document, shown)
+    if missing := {OPTIMUM, LRU} - bound.policies.keys():
+        raise UsageError(
+            f"{shown} is not a bound of this lab: it lacks {', '.join(sorted(missing))}",
+            next_step="make it again",
+        )
+    return bound
 
 
 def _without_derived(document: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mglru import stats
+from mglru.bound_file import Bound
 from mglru.compare import Comparison, Named, compare
 from mglru.errors import LabError
 from mglru.experiment import Experiment, load_experiment
@@ -17,7 +18,7 @@ from mglru.report.charts_sweep import sweep_charts
 from mglru.report.charts_time import generation_charts, time_charts, tracks
 from mglru.report.charts_waterfall import waterfall_charts
 from mglru.report.commands import bound_command, command_of, settings_of, sweep_command
-from mglru.report.documents import Bound, Sweep
+from mglru.report.documents import Sweep
 from mglru.report.inputs import Inputs
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, slug
@@ -61,16 +62,14 @@ class Bounded:
     """A bound, its chart, and the distances to the optimum."""
 
     bound: Bound
-    optimum: float | None
+    optimum: float
     distances: tuple[Distance, ...]
     chart: Chart | None
 
     def to_baseline(self, kernel: str) -> float | None:
         """Return the optimum's refaults as a ratio to a kernel's; None if that is not known."""
         measured = self.bound.kernels.get(kernel)
-        if measured is None or self.optimum is None:
-            return None
-        return stats.ratio(self.optimum, measured.refaults)
+        return stats.ratio(self.optimum, measured.refaults) if measured else None
 
 
 @dataclass(frozen=True)
