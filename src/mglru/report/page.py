@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +83,20 @@ class Page:
 
     @property
     def digest(self) -> str:
-        """What tells whether a page shows these figures: of all its charts and comparisons."""
-        shown = [chart.spec for chart in self.charts]
-        shown += [asdict(m.comparison) for each in self.sections for m in each.measured]
-        text = json.dumps(shown, sort_keys=True, default=str)
+        """What tells whether a page shows these figures: of all its charts and tables."""
+        comparisons = [m.comparison for each in self.sections for m in each.measured]
+        shown = json.dumps([_blurred(chart.spec) for chart in self.charts], sort_keys=True)
+        text = shown + tables.render(comparisons, "markdown")
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _blurred(value: Any) -> Any:
+    """Return a chart without the last digits, in which machines may differ."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _blurred(inner) for key, inner in value.items()}
+    return [_blurred(inner) for inner in value] if isinstance(value, list) else value
 
 
 def make_page(inputs: Inputs, *, baseline: str | None = None, title: str) -> Page:

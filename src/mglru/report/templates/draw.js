@@ -42,13 +42,15 @@
 	const follow = new IntersectionObserver((entries) => {
 		const shown = entries.filter((each) => each.isIntersecting).pop();
 		const link = shown && links.get(shown.target.id);
-		if (!link || link === current)
+		if (!shown || link === current)
 			return;
 		current?.removeAttribute("aria-current");
-		link.setAttribute("aria-current", "true");
 		current = link;
+		if (!link)
+			return; /* above the first section */
+		link.setAttribute("aria-current", "true");
 		const list = link.closest("ul");
 		list.scrollTo({ left: link.offsetLeft - list.clientWidth / 3, top: link.offsetTop - list.clientHeight / 3 });
 	}, { rootMargin: "-15% 0px -75% 0px" });
-	document.querySelectorAll("main > section").forEach((section) => follow.observe(section));
+	document.querySelectorAll("main > header, main > section").forEach((section) => follow.observe(section));
 })();
