@@ -10,7 +10,6 @@ from typing import Any
 from mglru.bound_file import Bound
 from mglru.compare import Named
 from mglru.latency import Histogram
-from mglru.report.documents import Sweep, SweepPoint
 from mglru.report.inputs import Inputs
 from mglru.results import (
     BootRecord,
@@ -24,6 +23,7 @@ from mglru.results import (
     RunResult,
 )
 from mglru.series import load_series
+from mglru.sweep_file import Sweep, SweepPoint
 from mglru.timeline import Timeline
 
 KERNELS = ("6.12@classic", "6.12", "7.3", "6.12+next")
@@ -147,7 +147,7 @@ def make_sweep() -> Sweep:
         for skew in skews
     ]
     vary: dict[str, Any] = {"limit": limits, "zipf": skews}
-    return Sweep(kind="sweep", experiment="ycsb-b", vary=vary, kernels=list(KERNELS), points=points)
+    return Sweep(experiment="ycsb-b", vary=vary, kernels=list(KERNELS), points=points)
 
 
 def bound_document() -> dict[str, Any]:

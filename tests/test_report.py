@@ -16,6 +16,7 @@ import vl_convert
 from click.testing import CliRunner
 
 import report_inputs
+from mglru import sweep_file
 from mglru.bound_file import Bound
 from mglru.cli import cli
 from mglru.compare import Mark, Named, compare
@@ -27,7 +28,7 @@ from mglru.report import palette, thin
 from mglru.report.charts_bound import distances
 from mglru.report.charts_latency import latency_charts
 from mglru.report.charts_ratio import ratio_chart
-from mglru.report.charts_sweep import size, sweep_charts
+from mglru.report.charts_sweep import sweep_charts
 from mglru.report.charts_time import generation_charts, time_charts, tracks
 from mglru.report.commands import command_of
 from mglru.report.inputs import Inputs, load_inputs
@@ -60,8 +61,7 @@ def data_of(chart: Chart) -> list[dict[str, Any]]:
 def test_a_file_is_told_by_its_content(tmp_path: Path) -> None:
     save(report_inputs.ordinary_run(), tmp_path / "a.json")
     save([report_inputs.waterfall_run(), report_inputs.ordinary_run()], tmp_path / "b.json")
-    sweep = {"format": 1, **report_inputs.make_sweep().model_dump(mode="json")}
-    (tmp_path / "c.json").write_text(json.dumps(sweep))
+    sweep_file.save(report_inputs.make_sweep(), tmp_path / "c.json")
     (tmp_path / "d.json").write_text(json.dumps(report_inputs.bound_document()))
     inputs = load_inputs([tmp_path / f"{name}.json" for name in "abcd"])
     assert [named.name for named in inputs.runs] == ["a", "b"]
@@ -337,14 +337,6 @@ def test_time_lines_are_of_the_first_boot_in_the_units_of_their_titles() -> None
         "7.3: file pages (MB)",
         "6.12+next: file pages (MB)",
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("64M", 2.0**26), ("0.99", 0.99), (1.5, 1.5), ("1g", 2.0**30), ("a", None)],
-)
-def test_sizes_are_read(text: str | float, expected: float | None) -> None:
-    assert size(text) == expected
 
 
 def test_a_sweep_has_a_panel_for_each_other_value_and_metric() -> None:

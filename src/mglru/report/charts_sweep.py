@@ -3,27 +3,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import product
 
 from mglru import stats
-from mglru.report.documents import Scalar, Sweep, SweepPoint
 from mglru.report.palette import Palette
 from mglru.report.thin import rounded
 from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, shapes, slug, tip
 from mglru.results import Headline
+from mglru.sweep_file import Sweep, SweepPoint
+from mglru.sweep_plot import x_key
 from mglru.tables import ARROWS
+from mglru.vary import Value, size_bytes
 
-LIMITS = ("limit", "memcg.memory.max")
 REFAULTS = "workingset_refault_file"
-SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)", re.IGNORECASE)
-UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 
 
 def sweep_charts(sweep: Sweep, palette: Palette, key: str) -> list[Chart]:
     """Draw each metric over the axis, one panel for each combination of the other values."""
-    axis = _axis(sweep)
+    axis = x_key(sweep)
     others = [name for name in sweep.vary if name != axis]
     panels = list(product(*(sweep.vary[name] for name in others)))
     charts = []
@@ -33,12 +31,6 @@ def sweep_charts(sweep: Sweep, palette: Palette, key: str) -> list[Chart]:
             chart = _chart(sweep, headline, axis, fixed, palette, key)
             charts += [chart] if chart else []
     return charts
-
-
-def _axis(sweep: Sweep) -> str:
-    """Return what to draw along: the memory limit, else what has most values."""
-    limit = next((name for name in LIMITS if name in sweep.vary), None)
-    return limit or max(sweep.vary, key=lambda name: len(sweep.vary[name]))
 
 
 def _metrics(sweep: Sweep) -> list[Headline]:
@@ -51,17 +43,11 @@ def _metrics(sweep: Sweep) -> list[Headline]:
     return about + [h for h in refaults if h not in about]
 
 
-def size(value: Scalar) -> float | None:
-    """Read a number or a size such as 64M; None if it is neither."""
-    match = SIZE.fullmatch(str(value).strip())
-    return float(match[1]) * UNITS[match[2].upper()] if match else None
-
-
 def _chart(
     sweep: Sweep,
     headline: Headline,
     axis: str,
-    fixed: dict[str, Scalar],
+    fixed: dict[str, Value],
     palette: Palette,
     key: str,
 ) -> Chart | None:
@@ -87,8 +73,16 @@ def _values(point: SweepPoint, headline: Headline, axis: str, kernels: Sequence[
         values = list(point.run.values(headline.name, kernel).values())
         if at is not None and values:
             row: Spec = {"k": kernel, "l": str(at), "y": rounded(stats.median(values))}
-            found.append(row | {"x": at if (number := size(at)) is None else number})
+            found.append(row | {"x": _position(at)})
     return found
+
+
+def _position(value: Value) -> float | str:
+    """Return where a value lies on the axis: a number, a size in bytes, or the word itself."""
+    size = size_bytes(value)
+    if size is not None:
+        return float(size)
+    return value if isinstance(value, str) else float(value)
 
 
 def _spec(values: list[Spec], sweep: Sweep, axis: str, palette: Palette) -> Spec:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import shlex
 
 from mglru.bound_file import Bound
-from mglru.report.documents import Sweep
 from mglru.results import RunResult
+from mglru.sweep_file import Sweep
 
 # A run has this parameter if it was made by `try`: the user's own program.
 TRIED = "command"

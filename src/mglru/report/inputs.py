@@ -5,25 +5,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
+from mglru import sweep_file
 from mglru.bound_file import Bound
 from mglru.compare import Named, load_named
+from mglru.document import Kind, shown
 from mglru.errors import UsageError
 from mglru.kernel_id import KernelId
-from mglru.report.documents import Sweep
 from mglru.results import FORMAT, RunResult
 from mglru.simulate import LRU, OPTIMUM
+from mglru.sweep_file import Sweep
 
+RUN, SWEEP = "run", sweep_file.KIND.name
+BOUND = Kind("bound", "./mglru bound EXPERIMENT --json FILE", FORMAT)
 # From so many prefixes of the series on, a run shows the effect of single patches.
 PREFIXES_OF_A_WATERFALL = 2
-
-M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass
@@ -51,14 +50,37 @@ def load_inputs(paths: Sequence[str | Path]) -> Inputs:
     """
     inputs = Inputs()
     for path in paths:
-        document = _with_a_kind(path)
-        if document is None:
-            for named in load_named([path]):
-                target = inputs.waterfalls if is_waterfall(named.run) else inputs.runs
-                target.append(named)
-        else:
-            _add(inputs, document, str(path))
+        _add(inputs, path)
     return inputs
+
+
+def _add(inputs: Inputs, path: str | Path) -> None:
+    kind = _kind_of(path)
+    if kind == SWEEP:
+        inputs.sweeps.append(sweep_file.load(path))
+    elif kind == BOUND.name:
+        inputs.bounds.append(_load_bound(path))
+    elif kind == RUN:
+        for named in load_named([path]):
+            target = inputs.waterfalls if is_waterfall(named.run) else inputs.runs
+            target.append(named)
+    else:
+        raise UsageError(
+            f"{path} is of the kind '{kind}', which a report does not show",
+            next_step=f"name results of a run, or of the kinds {SWEEP} and {BOUND.name}",
+        )
+
+
+def _kind_of(path: str | Path) -> str:
+    """Return the kind that a file names; that of runs, which name none, also for a bad file.
+
+    The reader of runs knows all that can be wrong with a file.
+    """
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        if isinstance(document, dict):
+            return str(document.get("kind", RUN))
+    return RUN
 
 
 def is_waterfall(run: RunResult) -> bool:
@@ -67,69 +89,9 @@ def is_waterfall(run: RunResult) -> bool:
     return len(prefixes) >= PREFIXES_OF_A_WATERFALL
 
 
-def _with_a_kind(path: str | Path) -> dict[str, Any] | None:
-    """Return the document of a file that names its kind; None for runs, and for bad files.
-
-    Those are left to the reader of runs, which knows all that can be wrong with them.
-    """
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-        if isinstance(document, dict) and document.get("kind", "run") != "run":
-            return document
-    return None
-
-
-def _add(inputs: Inputs, document: dict[str, Any], shown: str) -> None:
-    readers: dict[object, Callable[[], None]] = {
-        "sweep": lambda: inputs.sweeps.append(_parse(Sweep, _without_derived(document), shown)),
-        "bound": lambda: inputs.bounds.append(_bound(document, shown)),
-    }
-    kind = document["kind"]
-    if kind not in readers:
-        raise UsageError(
-            f"{shown} is of the kind '{kind}', which a report does not show",
-            next_step=f"name results of a run, or of the kinds {' and '.join(map(str, readers))}",
-        )
-    if document.get("format") != FORMAT:
-        raise UsageError(
-            f"{shown} has format {document.get('format')}; this lab reads format {FORMAT}",
-            next_step="read it with the lab that wrote it, or make it again",
-        )
-    readers[kind]()
-
-
-def _bound(document: dict[str, Any], shown: str) -> Bound:
-    bound = _parse(Bound, document, shown)
+def _load_bound(path: str | Path) -> Bound:
+    name = shown(path)
+    bound = BOUND.validate(Bound, BOUND.check_format(BOUND.read(path), name), name)
     if missing := {OPTIMUM, LRU} - bound.policies.keys():
-        raise UsageError(
-            f"{shown} is not a bound of this lab: it lacks {', '.join(sorted(missing))}",
-            next_step="make it again",
-        )
+        raise BOUND.refuse(name, f"it lacks {', '.join(sorted(missing))}")
     return bound
-
-
-def _without_derived(document: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what the runs in a sweep repeat for their readers (see `results`)."""
-    derived = {"format", *RunResult.model_computed_fields}
-    points = document.get("points")
-    if not isinstance(points, list):
-        return document
-    kept = [
-        {**point, "run": {k: v for k, v in point["run"].items() if k not in derived}}
-        if isinstance(point, dict) and isinstance(point.get("run"), dict)
-        else point
-        for point in points
-    ]
-    return {**document, "points": kept}
-
-
-def _parse(model: type[M], document: dict[str, Any], shown: str) -> M:
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(
-            f"{shown} is not a {document['kind']} of this lab: {where}: {first['msg']}",
-            next_step="make it again",
-        ) from error

@@ -18,12 +18,12 @@ from mglru.report.charts_sweep import sweep_charts
 from mglru.report.charts_time import generation_charts, time_charts, tracks
 from mglru.report.charts_waterfall import waterfall_charts
 from mglru.report.commands import bound_command, command_of, settings_of, sweep_command
-from mglru.report.documents import Sweep
 from mglru.report.inputs import Inputs
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, slug
 from mglru.report.waterfall import Waterfall, make_waterfall
 from mglru.results import RunResult
+from mglru.sweep_file import Sweep
 
 USUAL_BASELINE = "6.12"
 
