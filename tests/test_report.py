@@ -227,7 +227,16 @@ def test_waterfall_steps_are_in_order_and_each_against_the_one_before() -> None:
 def test_patches_of_another_series_are_not_named() -> None:
     waterfall = make_waterfall(report_inputs.waterfall_run(measured=False))
     assert all(not step.subjects for step in waterfall.steps)
+    assert waterfall.steps[-1].numbers == "4 on"
     assert "changed" in waterfall.notes[0]
+
+
+def test_a_page_of_a_waterfall_alone_has_no_empty_summary() -> None:
+    inputs = Inputs(waterfalls=[Named("steps", report_inputs.waterfall_run())])
+    text = pages.render(pages.make_page(inputs, title="steps"))
+    assert "The effect of every patch" in text
+    assert 'id="summary"' not in text
+    assert "#summary" not in text
 
 
 def test_distances_are_to_the_optimum() -> None:

@@ -17,8 +17,10 @@ COLOURS = {
     Mark.SAME: "var(--stock)",
     Mark.NONE: "var(--muted)",
 }
-# A bar of no height would not be seen.
-THINNEST = 0.004
+# A bar of no height would not be seen: this much of the axis.
+THINNEST = 0.008
+# Below this factor between its ends, a linear axis looks the same and has better ticks.
+NARROW = 1.5
 UNKNOWN = "unknown"
 
 
@@ -69,8 +71,12 @@ def _bars(waterfall: Waterfall, at: int) -> list[Spec]:
 
 def _spec(bars: list[Spec], stock: str) -> Spec:
     ends = [bar[end] for bar in bars for end in ("from", "to")]
-    domain = [min(ends) * 0.97, max(ends) * 1.03]
-    scale = {"type": "log", "domain": domain, "nice": False}
+    room = (max(ends) / min(ends)) ** 0.06 * 1.002
+    domain = [min(ends) / room, max(ends) * room]
+    kind = "log" if domain[1] / domain[0] > NARROW else "linear"
+    scale: Spec = {"type": kind, "domain": domain, "nice": False}
+    scale |= {} if kind == "log" else {"zero": False}
+    thin = (domain[1] / domain[0]) ** (THINNEST / 2)
     axis = {"format": "~g", "tickCount": 5}
     y = {"type": "quantitative", "title": f"ratio to {stock}", "scale": scale, "axis": axis}
     x = {"field": "p", "type": "ordinal", "sort": [bar["p"] for bar in bars], "title": "patch"}
@@ -84,18 +90,18 @@ def _spec(bars: list[Spec], stock: str) -> Spec:
                 "encoding": {"y": {"datum": 1, "type": "quantitative", "scale": scale}},
             },
             *_parts(bars, x),
-            _bars_layer(x, y, stock),
+            _bars_layer(x, y, stock, thin),
         ],
     }
 
 
-def _bars_layer(x: Spec, y: Spec, stock: str) -> Spec:
+def _bars_layer(x: Spec, y: Spec, stock: str, thin: float) -> Spec:
     marks = [str(mark) or UNKNOWN for mark in COLOURS]
     colours = {"domain": marks, "range": list(COLOURS.values())}
     tips = [tip("p", "patch"), tip("s", "subject"), tip("part", "part"), tip("step", "effect")]
     tips += [tip("all", f"to {stock}"), tip("v", "median"), tip("mark", "so it is")]
-    top = f"max(datum.from, datum.to) * {1 + THINNEST / 2}"
-    foot = f"min(datum.from, datum.to) * {1 - THINNEST / 2}"
+    top = f"max(datum.from, datum.to) * {thin:.6f}"
+    foot = f"min(datum.from, datum.to) / {thin:.6f}"
     return {
         "mark": {"type": "bar", "stroke": None, "cornerRadius": 1},
         "transform": [{"calculate": top, "as": "top"}, {"calculate": foot, "as": "foot"}],

@@ -127,11 +127,18 @@ def _step(
     ]
     return Step(
         kernel=names[at],
-        numbers=str(last) if first >= last else f"{first}-{last}",
+        numbers=_numbers(first, last, KernelId.parse(names[at]), known=series is not None),
         subjects=tuple(patch.subject for patch in patches),
         part=patches[-1].part if patches else "",
         effects=tuple(effects),
     )
+
+
+def _numbers(first: int, last: int, kernel: KernelId, *, known: bool) -> str:
+    """Return the patches of a step; where a changed series ended is not known."""
+    if kernel.upto is None and not known:
+        return f"{first} on"
+    return str(last) if first >= last else f"{first}-{last}"
 
 
 def _median(run: RunResult, metric: str, kernel: str) -> float | None:
