@@ -17,7 +17,6 @@ from click.testing import CliRunner
 
 import report_inputs
 from mglru import sweep_file
-from mglru.bound_file import Bound
 from mglru.cli import cli
 from mglru.compare import Mark, Named, compare
 from mglru.errors import LabError, UsageError
@@ -240,7 +239,7 @@ def test_a_page_of_a_waterfall_alone_has_no_empty_summary() -> None:
 
 
 def test_distances_are_to_the_optimum() -> None:
-    found = distances(Bound.model_validate(report_inputs.bound_document()))
+    found = distances(report_inputs.make_bound())
     assert [(each.name, each.way) for each in found] == [
         ("Belady", 0),
         ("6.12+next", pytest.approx(1 / 3)),

@@ -9,18 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mglru import sweep_file
+from mglru import bound_file, sweep_file
 from mglru.bound_file import Bound
 from mglru.compare import Named, load_named
-from mglru.document import Kind, shown
 from mglru.errors import UsageError
 from mglru.kernel_id import KernelId
-from mglru.results import FORMAT, RunResult
+from mglru.results import RunResult
 from mglru.simulate import LRU, OPTIMUM
 from mglru.sweep_file import Sweep
 
-RUN, SWEEP = "run", sweep_file.KIND.name
-BOUND = Kind("bound", "./mglru bound EXPERIMENT --json FILE", FORMAT)
+RUN, SWEEP, BOUND = "run", sweep_file.KIND.name, bound_file.KIND.name
 # From so many prefixes of the series on, a run shows the effect of single patches.
 PREFIXES_OF_A_WATERFALL = 2
 
@@ -58,7 +56,7 @@ def _add(inputs: Inputs, path: str | Path) -> None:
     kind = _kind_of(path)
     if kind == SWEEP:
         inputs.sweeps.append(sweep_file.load(path))
-    elif kind == BOUND.name:
+    elif kind == BOUND:
         inputs.bounds.append(_load_bound(path))
     elif kind == RUN:
         for named in load_named([path]):
@@ -67,7 +65,7 @@ def _add(inputs: Inputs, path: str | Path) -> None:
     else:
         raise UsageError(
             f"{path} is of the kind '{kind}', which a report does not show",
-            next_step=f"name results of a run, or of the kinds {SWEEP} and {BOUND.name}",
+            next_step=f"name results of a run, or of the kinds {SWEEP} and {BOUND}",
         )
 
 
@@ -90,8 +88,7 @@ def is_waterfall(run: RunResult) -> bool:
 
 
 def _load_bound(path: str | Path) -> Bound:
-    name = shown(path)
-    bound = BOUND.validate(Bound, BOUND.check_format(BOUND.read(path), name), name)
+    bound = bound_file.load(path)
     if missing := {OPTIMUM, LRU} - bound.policies.keys():
-        raise BOUND.refuse(name, f"it lacks {', '.join(sorted(missing))}")
+        raise bound_file.KIND.refuse(str(path), f"it lacks {', '.join(sorted(missing))}")
     return bound
