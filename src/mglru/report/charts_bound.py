@@ -90,7 +90,7 @@ def _spec(bars: list[Spec]) -> Spec:
         "title": None,
         "axis": {"format": "~s", "tickCount": 5},
         # room for the words at the end of the longest bar
-        "scale": {"domain": [0, highest * 1.5], "nice": False},
+        "scale": {"domain": [0, highest * 1.75], "nice": False},
     }
     return {
         **base(bars),

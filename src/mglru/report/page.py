@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -232,9 +232,3 @@ def write(text: str, target: Path) -> None:
     finally:
         if staging.parent.is_dir():
             staging.unlink(missing_ok=True)
-
-
-def sizes(page: Page) -> Sequence[tuple[str, int]]:
-    """Return the charts with the length of their data, the largest first: to find what to thin."""
-    found = [(chart.key, len(json.dumps(chart.spec))) for chart in page.charts]
-    return sorted(found, key=lambda each: -each[1])
