@@ -35,8 +35,8 @@ from mglru.report.palette import Palette
 from mglru.report.picture import digest, picture, picture_dots
 from mglru.report.summary import factor, summarise
 from mglru.report.vega import VEGA_LITE, Chart
-from mglru.report.waterfall import make_waterfall
 from mglru.results import RunResult, save
+from mglru.waterfall import make_waterfall
 
 
 @pytest.fixture(scope="module")

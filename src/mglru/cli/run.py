@@ -104,7 +104,8 @@ def _baseline(result: RunResult) -> str:
     return BASELINE if BASELINE in result.kernels else result.kernels[0]
 
 
-def _report_failures(results: Sequence[RunResult], ui: Ui) -> int:
+def report_failures(results: Sequence[RunResult], ui: Ui) -> int:
+    """Warn of every boot that went wrong, and return the exit code."""
     found = [text for result in results for text in failures(result.raw)]
     for text in found:
         ui.warn(text)
@@ -130,7 +131,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
             show([Named(name, result)], baseline=_baseline(result))
     ui.note(f"Results: {DEMO_FILE} ({time.monotonic() - started:.0f} s). See it again with")
     ui.note(f"  ./mglru compare {DEMO_FILE}")
-    return _report_failures(file.runs, ui)
+    return report_failures(file.runs, ui)
 
 
 @click.command()
@@ -175,7 +176,7 @@ def run(
             baseline = result.kernels[0] if kernels else _baseline(result)
             if json_file != "-":
                 show([Named(experiment.name, result)], baseline=baseline, everything=everything)
-    return _report_failures(results, ui)
+    return report_failures(results, ui)
 
 
 @click.command()
@@ -212,5 +213,5 @@ def selftest(
     click.echo(spread.render(spreads), nl=False, err=json_file == "-")
     worst = spread.widest(spreads, [headline.name for headline in result.headline])
     ui.note(f"largest spread of a headline figure: {worst:.4%} (at most {SELFTEST_LIMIT:.1%})")
-    failed = _report_failures([result], ui)
+    failed = report_failures([result], ui)
     return ExitCode.EXPECTATION_FAILED if worst > SELFTEST_LIMIT else failed

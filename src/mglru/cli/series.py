@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`./mglru series`: check."""
+"""`./mglru series`: check, waterfall."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from mglru import packages
+from mglru import packages, waterfall_table
 from mglru.build import build_kernel
 from mglru.cli.common import import_sources, source_option
-from mglru.errors import ExitCode
+from mglru.cli.run import Session, report_failures
+from mglru.errors import ExitCode, UsageError
+from mglru.experiment import Experiment, load_experiment
 from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.recipe import make_recipe
+from mglru.results import ResultFile
+from mglru.series import load_series
 from mglru.series_check import CheckLine, check_series, compiler_warnings
 from mglru.source import Source, get_source
 from mglru.tested import describe_source
 from mglru.ui import Ui
+from mglru.waterfall import Waterfall, make_waterfall, prefixes
 
 
 @click.group()
 def series() -> None:
-    """The patch series: check it."""
+    """The patch series: check it, and see what each patch does."""
 
 
 @series.command()
@@ -62,3 +70,69 @@ def check_base(base: str, ui: Ui, *, build: bool = False, source: Source | None 
         f"{len(report.failed)} not passed"
     )
     return report.passed
+
+
+@series.command()
+@click.argument("names", nargs=-1, required=True, metavar="EXPERIMENT...")
+@click.option("--base", default=SERIES_BASES[0], show_default=True, metavar="BASE")
+@click.option("--parts", is_flag=True, help="Only prefixes that end with a part of the series.")
+@click.option("--metric", "metrics", multiple=True, help="Show this headline metric. Repeatable.")
+@click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
+@source_option
+def waterfall(
+    names: tuple[str, ...],
+    *,
+    base: str,
+    parts: bool,
+    metrics: tuple[str, ...],
+    boots: int | None,
+    seed: int,
+    settings: tuple[str, ...],
+    json_file: str | None,
+    own_sources: tuple[Path, ...],
+) -> int:
+    """Show the effect of every patch: stock, then each prefix of the series.
+
+    Boots are interleaved. Prefixes are built one upon the other, so that a patch costs what it
+    touches; `./mglru series check` builds the same ones.
+    """
+    ui = Ui()
+    experiments = [load_experiment(name, settings) for name in names]
+    for experiment in experiments:
+        _check_metrics(experiment, metrics)
+    kernels = prefixes(load_series(KernelId.parse(f"{base}+next").base), parts=parts)
+    results = []
+    with ResultFile(json_file or "/dev/null") as file:
+        session = Session(kernels, own_sources, ui, file)
+        for experiment in experiments:
+            result = session.run(
+                experiment, boots=boots or experiment.boots, seed=seed, settings=settings
+            )
+            results.append(result)
+            if json_file != "-":
+                _show(make_waterfall(result), metrics)
+    return report_failures(results, ui)
+
+
+def _check_metrics(experiment: Experiment, wanted: Sequence[str]) -> None:
+    """Refuse a wrong metric before the boots.
+
+    Raises:
+        UsageError: the experiment has no such headline metric.
+    """
+    known = [metric.name for metric in experiment.metrics]
+    if unknown := [name for name in wanted if name not in known]:
+        raise UsageError(
+            f"{experiment.name} has no headline metric '{unknown[0]}'",
+            next_step=f"it has {', '.join(known)}",
+        )
+
+
+def _show(effects: Waterfall, metrics: Sequence[str]) -> None:
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else None
+    text = waterfall_table.render(effects, metrics, width=width, colour=terminal)
+    click.echo(text, nl=False)

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from mglru.compare import Mark
 from mglru.report.vega import Chart, Spec, base, slug, tip
-from mglru.report.waterfall import Waterfall
 from mglru.results import Headline
 from mglru.tables import ARROWS, number, times
+from mglru.waterfall import Waterfall
 
 COLOURS = {
     Mark.BETTER: "var(--better)",

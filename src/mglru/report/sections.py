@@ -21,9 +21,9 @@ from mglru.report.commands import bound_command, command_of, settings_of, sweep_
 from mglru.report.inputs import Inputs
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, slug
-from mglru.report.waterfall import Waterfall, make_waterfall
 from mglru.results import RunResult
 from mglru.sweep_file import Sweep
+from mglru.waterfall import Waterfall, make_waterfall
 
 USUAL_BASELINE = "6.12"
 

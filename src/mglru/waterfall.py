@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from mglru import stats
 from mglru.compare import Mark, judge
@@ -95,6 +96,24 @@ def make_waterfall(run: RunResult) -> Waterfall:
         steps=tuple(steps),
         notes=() if fits else (changed,),
     )
+
+
+def prefixes(series: Series, *, parts: bool = False) -> list[KernelId]:
+    """Return the kernels of a waterfall: stock, each prefix of a series, the whole of it.
+
+    Args:
+        series: of any base.
+        parts: only prefixes that end with a part.
+    """
+    patches = series.patches
+    ends = [
+        at
+        for at, (patch, following) in enumerate(pairwise(patches), start=1)
+        if not parts or patch.part != following.part
+    ]
+    stock = KernelId(series.base)
+    some = [replace(stock, series=True, upto=end) for end in ends]
+    return [stock, *some, replace(stock, series=True)]
 
 
 def _series(base: str) -> Series | None:
