@@ -55,3 +55,24 @@ def test_the_switch_reads_as_it_was_written(tmp_path: Path) -> None:
     report = read_report(boot(request(kernel_build(SERIES), *memcg("16M"), *plan), tmp_path))
     assert len(report.steps) == len(plan)
     assert not [step for step in report.steps if step.failed]
+
+
+def test_what_comes_back_is_no_stall_unless_it_was_used_too_often_to_go(tmp_path: Path) -> None:
+    # A disk that takes long enough to be seen in steps of a jiffy, and twice what fits.
+    plan = [
+        *(line.replace("completion_nsec=80000", "completion_nsec=2000000") for line in DISK),
+        *memcg("16M"),
+        "counters\tbegin",
+        *(step(f"pass{i}", "dd if=/dev/data of=/dev/null bs=1M count=32") for i in range(4)),
+        "counters\tend",
+    ]
+    found = []
+    for name in (STOCK, SERIES):
+        (tmp_path / name).mkdir()
+        report = read_report(boot(request(kernel_build(name), *plan), tmp_path / name))
+        assert not [step for step in report.steps if step.failed]
+        found.append(channel.metrics_of(report))
+    stock, series = found
+    assert series["workingset_refault_file"] >= 0.7 * stock["workingset_refault_file"] > 0
+    for figure in ("psi_some_us", "workingset_restore_file"):
+        assert series[figure] <= stock[figure], figure
