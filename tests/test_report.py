@@ -479,10 +479,14 @@ def test_the_picture_knows_light_and_dark() -> None:
 
 @pytest.fixture(scope="module")
 def committed() -> pages.Page:
-    return pages.make_page(load_inputs(sorted(RESULTS.glob("*.json"))), title="results")
+    paths = [*sorted(RESULTS.glob("*.json")), *sorted(RESULTS.glob("*/*.json"))]
+    return pages.make_page(load_inputs(paths), title="results")
 
 
-COMMAND = "LC_ALL=C ./mglru report results/*.json -o results/report.html --picture docs/results.svg"
+COMMAND = (
+    "LC_ALL=C ./mglru report results/*.json results/*/*.json -o results/report.html "
+    "--picture docs/results.svg"
+)
 
 
 def test_the_committed_page_and_picture_show_the_committed_results(committed: pages.Page) -> None:
