@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import sweep_tools
-from mglru import cli, results, sweep_file, sweep_plot, sweep_tables
+from mglru import results, sweep_file, sweep_plot, sweep_tables
 from mglru.errors import ExitCode, LabError, UsageError
 from mglru.results import BootRecord
 from mglru.run import parallel_boots
@@ -22,6 +22,7 @@ from mglru.sweep_file import Sweep, SweepFile
 from mglru.timeline import Timeline
 from mglru.vary import Settings, Value, combinations, parse_vary
 from sweep_tools import KERNELS, VARY, figures, info, record
+from test_cli import run
 
 
 @pytest.mark.parametrize(
@@ -319,13 +320,6 @@ def test_without_figures_there_is_no_plot_and_a_table_of_notes(tmp_path: Path) -
 def test_one_sweep_gives_one_plot(tmp_path: Path) -> None:
     whole = sweep_tools.sweep()
     assert drawn(whole, tmp_path / "a.svg") == drawn(whole, tmp_path / "b.svg")
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        cli.main(arguments)
-    output = capsys.readouterr()
-    return int(caught.value.code or 0), output.out, output.err
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ class Accesses:
         """How many different pages there are."""
         return int(self.pages.max(initial=-1)) + 1
 
-    @property
+    @cached_property
     def first_time(self) -> int:
         """How many accesses of the measured part are the first ones to their page.
 

@@ -102,9 +102,4 @@ def load(path: str | Path) -> Bound:
     Raises:
         UsageError: it cannot be read, is cut off, is no bound, or has another format.
     """
-    name = shown(path)
-    fields = KIND.check_format(KIND.read(path), name)
-    if fields.get("kind") != KIND.name:
-        raise KIND.refuse(name, f"it is a {fields.get('kind', 'result of a run')}")
-    kept = {key: value for key, value in fields.items() if key not in {"format", "kind"}}
-    return KIND.validate(Bound, kept, name)
+    return KIND.validate(Bound, KIND.fields(path), shown(path))

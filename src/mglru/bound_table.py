@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import io
-
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from mglru.bound import distance
 from mglru.bound_file import Bound
 from mglru.counters import PAGE_BYTES
+from mglru.tables import text_console
 
 WIDTH = 100
 COLUMNS = ("misses", "of LRU's", "to the optimum", "refaults", "read ahead, unused")
@@ -35,8 +33,8 @@ def render(bound: Bound) -> str:
         share = f"{misses / lru:.3f}" if lru else ""
         away = distance(misses, bound)
         table.add_row(name, f"{misses:,}", share, "" if away is None else f"{away:.2f}", *others)
-    buffer = io.StringIO()
-    Console(file=buffer, width=WIDTH, highlight=False).print(table)
+    console, buffer = text_console(WIDTH)
+    console.print(table)
     return f"{_title(bound)}\n{buffer.getvalue()}{LEGEND}"
 
 

@@ -74,6 +74,18 @@ class Kind:
             )
         return document
 
+    def fields(self, path: str | Path) -> dict[str, Any]:
+        """Read a file that names its kind, and return its fields but for format and kind.
+
+        Raises:
+            UsageError: it cannot be read, is cut off, is of another kind, or has another format.
+        """
+        name = shown(path)
+        document = self.check_format(self.read(path), name)
+        if document.get("kind") != self.name:
+            raise self.refuse(name, f"it is a {document.get('kind', 'result of a run')}")
+        return {key: value for key, value in document.items() if key not in {"format", "kind"}}
+
     def validate(self, model: type[M], fields: Mapping[str, Any], name: str) -> M:
         """Make a value of a document's fields.
 

@@ -77,15 +77,12 @@ def load(path: str | Path) -> Sweep:
         UsageError: it cannot be read, is cut off, is not a sweep, or has another format.
     """
     name = shown(path)
-    fields = KIND.check_format(KIND.read(path), name)
-    if fields.get("kind") != KIND.name:
-        raise KIND.refuse(name, f"it is a {fields.get('kind', 'result of a run')}")
+    fields = KIND.fields(path)
     points = fields.get("points")
     if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
         raise KIND.refuse(name, "it has no list of points")
-    kept = {key: value for key, value in fields.items() if key not in {"format", "kind"}}
     read = [{**point, "run": from_document(point.get("run"), name)} for point in points]
-    return KIND.validate(Sweep, {**kept, "points": read}, name)
+    return KIND.validate(Sweep, {**fields, "points": read}, name)
 
 
 def save(sweep: Sweep, path: str | Path) -> None:

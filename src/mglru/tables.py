@@ -122,8 +122,13 @@ def _published(comparison: Comparison, row: Row) -> list[str]:
     return [times(row.published.ratio) if row.published else ""]
 
 
-def table(comparison: Comparison, *, width: int | None = None, colour: bool = False) -> str:
-    """Return one comparison as a table for people."""
+def text_console(width: int | None = None, *, colour: bool = False) -> tuple[Console, io.StringIO]:
+    """Return a console that writes text, and where it does so.
+
+    Args:
+        width: in characters; DEFAULT_WIDTH if None.
+        colour: whether the text has the terminal's codes of colours.
+    """
     buffer = io.StringIO()
     console = Console(
         file=buffer,
@@ -132,6 +137,12 @@ def table(comparison: Comparison, *, width: int | None = None, colour: bool = Fa
         no_color=not colour,
         highlight=False,
     )
+    return console, buffer
+
+
+def table(comparison: Comparison, *, width: int | None = None, colour: bool = False) -> str:
+    """Return one comparison as a table for people."""
+    console, buffer = text_console(width, colour=colour)
     grid = _grid(comparison, stacked=False)
     if (
         console.measure(grid, options=console.options.update(width=UNLIMITED)).maximum

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from mglru.results import Headline
-from mglru.tables import ARROWS, DEFAULT_WIDTH, STYLES, SYMBOLS, number, times
+from mglru.tables import ARROWS, STYLES, SYMBOLS, number, text_console, times
 from mglru.waterfall import Effect, Step, Waterfall
 
 BAR_WIDTH = 24
@@ -44,14 +42,7 @@ def render(
         width: of the terminal, in characters.
         colour: whether better and worse are coloured.
     """
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        width=width or DEFAULT_WIDTH,
-        force_terminal=colour,
-        no_color=not colour,
-        highlight=False,
-    )
+    console, buffer = text_console(width, colour=colour)
     for at in chosen(waterfall, wanted):
         console.print(Text(_title(waterfall, waterfall.metrics[at]), style="bold"), soft_wrap=True)
         console.print(_grid(waterfall, at))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +19,12 @@ from mglru.source import Source, get_source, import_source
 from mglru.ui import Ui
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def terminal() -> tuple[int | None, bool]:
+    """Return the width of stdout's terminal (None: it is none), and whether it is one."""
+    on_terminal = sys.stdout.isatty()
+    return (shutil.get_terminal_size().columns if on_terminal else None), on_terminal
 
 
 def source_option(function: F) -> F:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from mglru import readme, tables
+from mglru.cli.common import terminal
 from mglru.compare import Named, load_named
 from mglru.compare import compare as compare_runs
 
@@ -24,9 +23,8 @@ def show(
 ) -> None:
     """Print a comparison to stdout, in colour on a terminal."""
     comparisons = compare_runs(runs, baseline=baseline, everything=everything)
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
-    click.echo(tables.render(comparisons, form, width=width, colour=terminal), nl=False)
+    width, colour = terminal()
+    click.echo(tables.render(comparisons, form, width=width, colour=colour), nl=False)
 
 
 @click.command()

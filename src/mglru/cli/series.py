@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import click
 
 from mglru import packages, waterfall_table
 from mglru.build import build_kernel
-from mglru.cli.common import import_sources, source_option
+from mglru.cli.common import import_sources, source_option, terminal
 from mglru.cli.run import Session, report_failures
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
@@ -132,7 +130,6 @@ def _check_metrics(experiment: Experiment, wanted: Sequence[str]) -> None:
 
 
 def _show(effects: Waterfall, metrics: Sequence[str]) -> None:
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
-    text = waterfall_table.render(effects, metrics, width=width, colour=terminal)
+    width, colour = terminal()
+    text = waterfall_table.render(effects, metrics, width=width, colour=colour)
     click.echo(text, nl=False)

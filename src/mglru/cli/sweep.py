@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ import click
 
 from mglru import packages, prepared, sweep_file, sweep_plot, sweep_tables
 from mglru.build import Build, build_kernel
-from mglru.cli.common import build_all, planned_builds, source_option
+from mglru.cli.common import build_all, planned_builds, source_option, terminal
 from mglru.cli.run import BASELINE
 from mglru.cluster import ClusterEngine, check_address
 from mglru.errors import ExitCode, UsageError
@@ -145,9 +143,8 @@ def _sweep(sweeper: Sweeper, plan: Plan, path: str, old: Sweep | None, ui: Ui) -
 
 
 def _show(sweep: Sweep, form: str, baseline: str) -> None:
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
-    text = sweep_tables.render(sweep, form, baseline=baseline, width=width, colour=terminal)
+    width, colour = terminal()
+    text = sweep_tables.render(sweep, form, baseline=baseline, width=width, colour=colour)
     click.echo(text, nl=False)
 
 
