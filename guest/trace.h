@@ -19,7 +19,7 @@ enum trace_op {
 
 struct trace_record {
 	uint8_t op;	  /* enum trace_op */
-	uint8_t pad;
+	uint8_t shift;	  /* from here on other records are the hot ones */
 	uint16_t length;  /* records of a scan */
 	uint32_t key;
 };

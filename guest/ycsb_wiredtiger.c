@@ -28,6 +28,7 @@
 
 #include "lab.h"
 #include "latency.h"
+#include "progress.h"
 #include "trace.h"
 
 #define TABLE "table:usertable"
@@ -280,10 +281,14 @@ static void work_until(struct worker *worker, size_t end, bool measured)
 
 		if (index >= end)
 			return;
+		if (trace.at[index].shift)
+			progress_shift();
 		begin = lab_now_ns();
 		carry_out(worker, index);
-		if (measured)
+		if (measured) {
 			latencies_add(&latencies, lab_now_ns() - begin);
+			progress_add();
+		}
 		lab_sleep_ns(options.think_us * NSEC_PER_USEC);
 	}
 }
@@ -332,6 +337,7 @@ static void prepare(void)
 	if (options.warmup >= trace.count)
 		lab_die("the trace has %zu operations, no more than the warm-up", trace.count);
 	latencies_init(&latencies, trace.count - options.warmup);
+	progress_init(trace.count - options.warmup);
 	/* One arena: which thread gets which would depend on chance. */
 	mallopt(M_ARENA_MAX, 1);
 	/* The program's own text: in memory, and not charged to the cgroup. */
@@ -374,6 +380,7 @@ static void run(void)
 	lab_metric("ops_per_second",
 		   (trace.count - options.warmup) * (double)NSEC_PER_SEC / elapsed);
 	lab_metric("retries", atomic_load(&retries));
+	progress_report();
 	latencies_report(&latencies, "latency");
 	/* No tidy end: the guest is about to be switched off. */
 	fflush(NULL);

@@ -20,6 +20,7 @@ from mglru.events import (
     BEGIN,
     END,
     EVENT,
+    SHIFT,
     Counters,
     Done,
     Event,
@@ -29,11 +30,13 @@ from mglru.events import (
     LatencyCounts,
     LruGen,
     Metric,
+    Progress,
     Sample,
     Step,
     SymbolProof,
 )
 from mglru.latency import Histogram
+from mglru.shift import shift_figures
 from mglru.timeline import Timeline, make_timeline
 
 SHOWN_CHARACTERS = 120
@@ -95,6 +98,7 @@ class GuestReport:
         samples: some counters at intervals, in order.
         metrics: the drivers' own figures.
         latencies: one histogram a name.
+        progress: how far the driver was at which moment, None if it did not tell.
         steps: the programs that ran, to their end or until they were stopped.
         errors: what guest programs said before they gave up.
         done: whether the guest came to its end.
@@ -108,6 +112,7 @@ class GuestReport:
     samples: tuple[Sample, ...]
     metrics: dict[str, float]
     latencies: tuple[Latency, ...]
+    progress: Progress | None
     steps: tuple[Step, ...]
     errors: tuple[str, ...]
     done: bool
@@ -127,7 +132,7 @@ def parse(raw: bytes | str) -> GuestReport:
     def of(kind: type[_E]) -> list[_E]:
         return [event for event in events if isinstance(event, kind)]
 
-    kernels, switches = of(KernelProof), of(LruGen)
+    kernels, switches, progress = of(KernelProof), of(LruGen), of(Progress)
     report = GuestReport(
         kernel=kernels[-1] if kernels else None,
         lru_gen=switches[-1].enabled if switches else None,
@@ -136,6 +141,7 @@ def parse(raw: bytes | str) -> GuestReport:
         samples=tuple(of(Sample)),
         metrics={metric.name: metric.value for metric in of(Metric)},
         latencies=_merge(of(LatencyCounts), problems.append),
+        progress=progress[-1] if progress else None,
         steps=tuple(of(Step)),
         errors=tuple(error.message for error in of(GuestError)),
         done=bool(of(Done)),
@@ -227,6 +233,7 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
       `reached_seconds`, from `begin` to the last sample.
     - `<name>_<mean|p50|p90|p95|p99|p999|max>_<unit>` of each latency histogram.
     - `file_dirty_mean_mb` and the like of the samples between the two, see `sample_figures`.
+    - What a shift of the hot set did, see `shift_figures`.
     - `<label>_seconds` of each step that came to its end without an error.
     - The drivers' own figures, which win over all others.
 
@@ -239,6 +246,8 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
         metrics["elapsed_seconds"] = (end.clock_ns - begin.clock_ns) / 1e9
         during = [s for s in report.samples if begin.clock_ns <= s.clock_ns <= end.clock_ns]
         metrics |= sample_figures(during)
+        if shift := report.phase(SHIFT):
+            metrics |= shift_figures(begin, shift, end, report.progress)
     elif begin is not None and report.samples:
         metrics["reached_seconds"] = (report.samples[-1].clock_ns - begin.clock_ns) / 1e9
     for latency in report.latencies:

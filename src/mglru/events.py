@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 BEGIN = "begin"
+# The hot set of the trace becomes another one.
+SHIFT = "shift"
 END = "end"
 
 # The kernel's own ranges: a damaged line must not bring numbers that overflow later.
@@ -96,6 +98,19 @@ class LatencyCounts(EventBase):
     counts: list[tuple[_Unsigned, _Times]]
 
 
+class Progress(EventBase):
+    """How far a driver was at which moment.
+
+    Attributes:
+        every: so many operations lie between two moments.
+        clock_ns: the guest's monotonic clock when each `every`th operation ended.
+    """
+
+    event: Literal["progress"]
+    every: Annotated[int, Field(gt=0)]
+    clock_ns: list[_Unsigned]
+
+
 class KernelProof(EventBase):
     """The kernel that really runs, as uname has it."""
 
@@ -167,6 +182,7 @@ Event = (
     | Sample
     | Metric
     | LatencyCounts
+    | Progress
     | KernelProof
     | SymbolProof
     | LruGen

@@ -31,16 +31,19 @@ class Program:
         sources: its C files in guest/; lab.c comes with every program.
         libraries: what it is linked with, names in LIBRARIES.
         preload: it is a shared library, loaded into programs of a userland.
+        defines: macros, for programs that share a source but not all of it.
     """
 
     sources: tuple[str, ...]
     libraries: tuple[str, ...] = ()
     preload: bool = False
+    defines: tuple[str, ...] = ()
 
     @property
     def flags(self) -> tuple[str, ...]:
         """For the compiler."""
-        return (*CFLAGS, *(SHARED if self.preload else STATIC))
+        kind = SHARED if self.preload else STATIC
+        return (*CFLAGS, *kind, *(f"-D{name}" for name in self.defines))
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,11 @@ def programs() -> dict[str, Program]:
         "worker_load": Program(("worker_load.c", "latency.c")),
         "ycsb_wiredtiger": Program(
             ("ycsb_wiredtiger.c", "trace.c", "latency.c"), libraries=("wiredtiger",)
+        ),
+        "ycsb_progress": Program(
+            ("ycsb_wiredtiger.c", "progress.c", "trace.c", "latency.c"),
+            libraries=("wiredtiger",),
+            defines=("LAB_PROGRESS",),
         ),
         "get_scan_leveldb": Program(
             ("get_scan_leveldb.c", "trace.c", "latency.c"), libraries=("leveldb",)

@@ -27,8 +27,9 @@ class Op(IntEnum):
     READ_MODIFY_WRITE = 4
 
 
-RECORD = np.dtype([("op", "u1"), ("pad", "u1"), ("length", "<u2"), ("key", "<u4")])
-"""One operation: what, on which record, and for a scan how many records."""
+RECORD = np.dtype([("op", "u1"), ("shift", "u1"), ("length", "<u2"), ("key", "<u4")])
+"""One operation: what, whether the hot records are others from here on, on which record, and
+for a scan how many records."""
 
 Trace = npt.NDArray[np.void]
 Floats = npt.NDArray[np.float64]
@@ -99,6 +100,8 @@ class TraceSpec(_Model):
             whatever the number of records (None: as many as records).
         scan_lengths: the shortest and the longest scan, drawn uniformly.
         scan_start: where scans start, if not as `distribution` says.
+        shift: the share of the measured operations after which other records are the hot ones,
+            scattered and popular as those before (None: always the same ones).
     """
 
     records: int = Field(gt=0, le=1 << 31)
@@ -111,6 +114,7 @@ class TraceSpec(_Model):
     ranks: int | None = Field(default=None, gt=0)
     scan_lengths: tuple[int, int] = (1, 100)
     scan_start: Distribution | None = None
+    shift: float | None = Field(default=None, gt=0, lt=1)
 
     @model_validator(mode="after")
     def _complete(self) -> TraceSpec:
@@ -121,6 +125,8 @@ class TraceSpec(_Model):
         low, high = self.scan_lengths
         if not 1 <= low <= high < 1 << 16:
             raise ValueError("scan_lengths must be two ascending numbers from 1 to 65535")
+        if self.shift is not None and self.resolved[1] != "zipfian":
+            raise ValueError("only a zipfian distribution has hot records that a shift can change")
         return self
 
     @property
@@ -131,6 +137,11 @@ class TraceSpec(_Model):
             return self.mix, self.distribution
         mix, distribution = WORKLOADS[self.workload]
         return mix, self.distribution or distribution
+
+    @property
+    def shift_at(self) -> int | None:
+        """The operation, counted from the warm-up's first, from which on others are hot."""
+        return None if self.shift is None else self.warmup + round(self.operations * self.shift)
 
 
 def make_trace(spec: TraceSpec, seed: int) -> Trace:
@@ -149,6 +160,8 @@ def make_trace(spec: TraceSpec, seed: int) -> Trace:
     trace["key"][inserts] = spec.records + np.arange(inserts.sum())
     lengths = rng.integers(*spec.scan_lengths, size=count, endpoint=True)
     trace["length"] = np.where(op == Op.SCAN, lengths, 1)
+    if spec.shift_at is not None:
+        trace["shift"][spec.shift_at] = 1
     return trace
 
 
@@ -205,7 +218,11 @@ def _choose(
 def _scrambled(spec: TraceSpec, count: int, rng: np.random.Generator) -> Keys:
     shares = zipfian_shares(spec.ranks or spec.records, spec.theta)
     ranks = np.searchsorted(np.cumsum(shares), rng.random(count), side="right")
-    keys = scramble(ranks, spec.records)
+    others = np.zeros(count, dtype=np.int64)
+    if spec.shift_at is not None:
+        # Ranks that are not drawn before: hashed, they are as good as any other records.
+        others[spec.shift_at :] = spec.ranks or spec.records
+    keys = scramble(ranks + others, spec.records)
     rare = ranks >= len(shares)
     keys[rare] = rng.integers(spec.records, size=int(rare.sum()))
     return keys
