@@ -75,7 +75,9 @@ def test_the_file_is_what_the_guest_reads(tmp_path: Path) -> None:
     data = (tmp_path / "trace").read_bytes()
     records = [struct.unpack_from("<BBHI", data, at) for at in range(0, len(data), 8)]
     drawn = make_trace(small, 3)
-    assert records == [(int(r["op"]), 0, int(r["length"]), int(r["key"])) for r in drawn]
+    assert records == [
+        (int(r["op"]), int(r["shift"]), int(r["length"]), int(r["key"])) for r in drawn
+    ]
 
 
 @pytest.mark.parametrize("theta", [0.5, 0.99, 1.0, 1.2])
@@ -174,6 +176,28 @@ def test_scans_may_start_elsewhere_than_reads() -> None:
     assert np.bincount(drawn["key"][~scans]).max() > 10 * starts.max()
 
 
+def test_after_a_shift_other_records_are_as_hot_as_those_before() -> None:
+    shifting, steady = spec(shift=0.5, warmup=500), spec(warmup=500)
+    assert shifting.shift_at == 50_500
+    drawn, same = make_trace(shifting, seed=2), make_trace(steady, seed=2)
+    before, after = drawn["key"][:50_500], drawn["key"][50_500:]
+    assert (before == same["key"][:50_500]).all()
+    assert np.flatnonzero(drawn["shift"]).tolist() == [50_500]
+    assert not same["shift"].any()
+    counts = [np.bincount(part, minlength=1000) for part in (before, after)]
+    hottest = [set(np.argsort(part)[-20:].tolist()) for part in counts]
+    assert len(hottest[0] & hottest[1]) <= 5
+    # As popular: the shares of the hottest 20 are those of the formula, give or take a hash.
+    expected = np.sort(record_shares(1000, 0.99))[-20:].sum()
+    for part in counts:
+        assert np.sort(part)[-20:].sum() / part.sum() == pytest.approx(expected, rel=0.15)
+
+
+def test_a_trace_without_a_shift_is_described_as_before_there_were_any() -> None:
+    assert "shift" not in spec().model_dump()
+    assert spec(shift=0.25).model_dump()["shift"] == 0.25
+
+
 def test_the_warm_up_comes_first_and_is_drawn_alike() -> None:
     assert len(make_trace(spec(warmup=500), seed=1)) == 100_500
 
@@ -189,6 +213,8 @@ def test_the_warm_up_comes_first_and_is_drawn_alike() -> None:
         ({"distribution": "gaussian"}, "'zipfian', 'latest' or 'uniform'"),
         ({"scan_lengths": (5, 1)}, "ascending"),
         ({"scan_lengths": (1, 70_000)}, "65535"),
+        ({"shift": 1.0}, "less than 1"),
+        ({"shift": 0.5, "distribution": "uniform"}, "only a zipfian"),
         ({"records": 0}, "greater than 0"),
         ({"thetta": 1}, "not permitted"),
     ],

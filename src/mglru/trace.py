@@ -114,7 +114,8 @@ class TraceSpec(_Model):
     ranks: int | None = Field(default=None, gt=0)
     scan_lengths: tuple[int, int] = (1, 100)
     scan_start: Distribution | None = None
-    shift: float | None = Field(default=None, gt=0, lt=1)
+    # Left out where there is none, so that such an experiment's digest is what it was.
+    shift: float | None = Field(default=None, gt=0, lt=1, exclude_if=lambda shift: shift is None)
 
     @model_validator(mode="after")
     def _complete(self) -> TraceSpec:
