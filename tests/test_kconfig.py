@@ -43,6 +43,26 @@ def test_unmet_options_are_listed_with_what_was_got() -> None:
     assert problems == ["CONFIG_C: asked for y, got m"]
 
 
+WISH = "# CONFIG_W=y if the kernel has it\n"
+
+
+def test_an_option_that_a_kernel_may_lack_is_asked_for_and_may_be_missing() -> None:
+    asked = kconfig.parse(f"CONFIG_A=y\n{WISH}")
+    assert kconfig.render(asked) == "CONFIG_A=y\nCONFIG_W=y\n"
+    assert kconfig.unmet(asked, {"A": "y"}) == []
+    assert kconfig.unmet(asked, {"A": "y", "W": "y"}) == []
+    # A kernel that knows it must have it.
+    assert kconfig.unmet(asked, {"A": "y", "W": "n"}) == ["CONFIG_W: asked for y, got n"]
+
+
+def test_a_kernel_with_suites_is_another_kernel() -> None:
+    plain, suites = (
+        kconfig.requested(KernelId.parse(name), ["base", "uml"]) for name in ("6.12", "6.12%kunit")
+    )
+    assert "KUNIT" not in plain
+    assert (suites["KUNIT"], suites["LRU_GEN"], suites["NET"]) == ("y", "y", "n")
+
+
 def test_no_fragment_contradicts_itself() -> None:
     for path in KCONFIG.glob("*.config"):
         lines = [line for line in path.read_text().splitlines() if "CONFIG_" in line]

@@ -95,9 +95,9 @@ def test_too_little_progress_gives_no_figures_of_it(clocks: list[int]) -> None:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("progress") / "progress"
-    sources = [REPO / "tests" / "progress.c", GUEST / "progress.c", GUEST / "lab.c"]
-    command = ["gcc", *CFLAGS, *STATIC, "-Werror", "-DLAB_PROGRESS", f"-I{GUEST}", *sources]
-    subprocess.run([*command, "-o", out], check=True)
+    sources: list[Path] = [REPO / "tests" / "progress.c", GUEST / "progress.c", GUEST / "lab.c"]
+    flags = [*CFLAGS, *STATIC, "-Werror", "-DLAB_PROGRESS", f"-I{GUEST}"]
+    subprocess.run(["gcc", *flags, *sources, "-o", out], check=True)
     return out
 
 

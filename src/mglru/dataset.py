@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mglru import process, user_files
 from mglru.guest_build import guest_program
 from mglru.paths import cache_dir, locked, require_space, staged
+from mglru.source import get_source
 
 Note = Callable[[str], None]
 
@@ -26,6 +27,8 @@ IMAGE = "image"
 # Where a DirectoryDataset has the copy, and where the programs' temporary files go.
 WORK = "work"
 TMP = "tmp"
+# Where a SourceDataset has its directories.
+TREE = "tree"
 SEED = 1
 LIMIT_SECONDS = 1800
 # Everything in a file system that would otherwise come from the clock or from chance.
@@ -195,6 +198,40 @@ class DirectoryDataset(_Dataset):
         return "if the data does not fit, give a larger --disk-size"
 
 
+class SourceDataset(_Dataset):
+    """Directories of the source of Linux, as it is, in `tree`: a real tree of many small files.
+
+    Attributes:
+        size_mb: of the file system and the disk.
+        base: which of the lab's kernels.
+        paths: the directories, relative to the top of the source.
+    """
+
+    kind: Literal["source"]
+    base: Literal["6.12", "7.3"] = "6.12"
+    paths: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_/-]*$")], ...] = Field(
+        min_length=1
+    )
+
+    def fill(self, directory: Path, note: Note) -> None:
+        """Copy the directories."""
+        source = get_source(self.base, note=note)
+        tree = directory / TREE
+        tree.mkdir()
+        process.run(
+            ["cp", "-a", "--parents", "-t", tree, *self.paths],
+            purpose=f"copy {', '.join(self.paths)} of {source.origin}",
+            cwd=source.path,
+            limit_seconds=LIMIT_SECONDS,
+            next_step="see `paths` in the experiment's [dataset]",
+        )
+
+    @property
+    def bytes(self) -> int:
+        """The most that `fill` can copy."""
+        return self.size_mb << 20
+
+
 class PreparedStep(BaseModel):
     """One program that makes data inside a guest.
 
@@ -223,7 +260,14 @@ class PreparedDataset(_Dataset):
     steps: tuple[PreparedStep, ...] = Field(min_length=1)
 
 
-HostMade = WiredTigerDataset | LevelDbDataset | FileDataset | EmptyDataset | DirectoryDataset
+HostMade = (
+    WiredTigerDataset
+    | LevelDbDataset
+    | FileDataset
+    | EmptyDataset
+    | DirectoryDataset
+    | SourceDataset
+)
 DatasetSpec = Annotated[HostMade | PreparedDataset, Field(discriminator="kind")]
 """The table [dataset] of an experiment."""
 
@@ -256,6 +300,8 @@ def _key(spec: HostMade, note: Note) -> str:
     if spec.kind in LOADERS:
         # The loader decides the content, too; the name of its directory holds its digest.
         digest.update(guest_program(LOADERS[spec.kind], note).parent.name.encode())
+    if isinstance(spec, SourceDataset):
+        digest.update(get_source(spec.base, note=note).digest.encode())
     return digest.hexdigest()[:12]
 
 

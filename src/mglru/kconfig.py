@@ -14,12 +14,16 @@ from mglru.paths import KCONFIG
 
 _SET = re.compile(r"CONFIG_(\w+)=(.*)")
 _UNSET = re.compile(r"# CONFIG_(\w+) is not set")
+_WISH = re.compile(r"# CONFIG_(\w+)=(\S+) if the kernel has it")
+# Ends the value of an option that a kernel may lack.
+WISH = "?"
 
 
 def parse(text: str) -> dict[str, str]:
     """Read options from a .config or a fragment: name without CONFIG_ -> value, `n` if unset.
 
-    A later line wins over an earlier one, as in kconfig.
+    A later line wins over an earlier one, as in kconfig. `# CONFIG_X=y if the kernel has it` gives
+    the value `y?`, of an option that a kernel may not know.
     """
     options: dict[str, str] = {}
     for line in text.splitlines():
@@ -27,14 +31,17 @@ def parse(text: str) -> dict[str, str]:
             options[match[1]] = match[2]
         elif match := _UNSET.fullmatch(line.strip()):
             options[match[1]] = "n"
+        elif match := _WISH.fullmatch(line.strip()):
+            options[match[1]] = match[2] + WISH
     return options
 
 
 def render(options: Mapping[str, str]) -> str:
     """Write options as a fragment, sorted by name."""
+    plain = {name: value.removesuffix(WISH) for name, value in options.items()}
     return "".join(
         f"# CONFIG_{name} is not set\n" if value == "n" else f"CONFIG_{name}={value}\n"
-        for name, value in sorted(options.items())
+        for name, value in sorted(plain.items())
     )
 
 
@@ -63,9 +70,14 @@ def requested(kernel: KernelId, fragments: Sequence[str]) -> dict[str, str]:
 
 def unmet(asked: Mapping[str, str], config: Mapping[str, str]) -> list[str]:
     """List the requested options that a .config does not have as asked."""
+    required = {
+        name: value.removesuffix(WISH)
+        for name, value in sorted(asked.items())
+        if name in config or not value.endswith(WISH)
+    }
     return [
         f"CONFIG_{name}: asked for {value}, got {config.get(name, 'n')}"
-        for name, value in sorted(asked.items())
+        for name, value in required.items()
         if config.get(name, "n") != value
     ]
 

@@ -15,6 +15,7 @@ from mglru.paths import REPO
 from mglru.ui import Ui
 
 GUEST_KERNELS = ("6.12", "6.12+next")
+KUNIT_KERNEL = "6.12+next%kunit"
 
 
 @dataclass(frozen=True)

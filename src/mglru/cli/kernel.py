@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`./mglru kernel`: build, tree, export, clean, fetch."""
+"""`./mglru kernel`: build, tree, export, kunit, clean, fetch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from mglru import cleaning, packages
 from mglru.cli.common import build_all, import_sources, source_option
+from mglru.cli.kunit import kunit
 from mglru.errors import UsageError
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId
 from mglru.paths import PATCHES, cache_dir
@@ -20,7 +21,10 @@ from mglru.ui import Ui
 
 @click.group()
 def kernel() -> None:
-    """Kernels: fetch, build, work on, clean up."""
+    """Kernels: fetch, build, work on, test, clean up."""
+
+
+kernel.add_command(kunit)
 
 
 @kernel.command()

@@ -37,7 +37,8 @@ def test(*, quick: bool) -> int:
 
 
 def _kernels_build(ui: Ui) -> bool:
-    return bool(build_all(parse_list(",".join(selfcheck.GUEST_KERNELS)), (), ui))
+    names = (*selfcheck.GUEST_KERNELS, selfcheck.KUNIT_KERNEL)
+    return bool(build_all(parse_list(",".join(names)), (), ui))
 
 
 def _series_are_fit(ui: Ui) -> bool:
@@ -74,7 +75,9 @@ def kernels() -> None:
             for patch in patches:
                 table.add_row(f"{base}+next:{patch.number}", f"... to: {patch.subject}", "")
     table.add_row("KERNEL@classic", "the multi-gen LRU switched off at run time", "")
-    table.add_row("KERNEL%OPTION=n,...", "another configuration; %debug: kconfig/debug.config", "")
+    table.add_row(
+        "KERNEL%OPTION=n,...", "another configuration; %debug, %kunit: as in kconfig/", ""
+    )
     Console().print(table)
 
 

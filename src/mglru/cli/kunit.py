@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru kernel kunit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from mglru.cli.common import build_all, source_option
+from mglru.errors import ExitCode
+from mglru.kernel_id import KernelId
+from mglru.kunit import KunitReport, Outcome, run_kunit, with_suites
+from mglru.ui import Ui
+
+DEFAULT = "6.12+next"
+
+
+@click.command()
+@click.argument("name", metavar="[ID]", default=DEFAULT)
+@click.option("--only", metavar="GLOB", help="Only suites, or suite.case, that match: 'list*'.")
+@click.option("--json", "as_json", metavar="-", type=click.Choice(["-"]), help="JSON to stdout.")
+@source_option
+def kunit(name: str, only: str | None, as_json: str | None, own_sources: tuple[Path, ...]) -> int:
+    """Run the KUnit suites of a kernel (6.12+next) in User Mode Linux.
+
+    Builds the kernel with the suites in kconfig/kunit.config, those that the series adds
+    included, and boots it. Exit code 1 if a case fails or no suite ran.
+    """
+    ui = Ui(quiet=bool(as_json))
+    kernel = with_suites(KernelId.parse(name))
+    built = build_all([kernel], own_sources, ui)[kernel]
+    report = run_kunit(built, only)
+    if as_json:
+        click.echo(report.model_dump_json(indent=1))
+    else:
+        show(report, Console(soft_wrap=True, highlight=False))
+    return ExitCode.OK if report.passed else ExitCode.EXPECTATION_FAILED
+
+
+def show(report: KunitReport, out: Console) -> None:
+    """Print suites and cases as a table, what failed in the kernel's words, and a summary."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("suite", "case", "result"):
+        table.add_column(heading)
+    for suite, case in _rows(report):
+        table.add_row(suite.name, case.name if case else "", (case or suite).status.word)
+    if report.suites:
+        out.print(table)
+    for suite, case in _rows(report):
+        for line in (case or suite).bad_lines():
+            out.print(f"{suite.name}: {line}", markup=False)
+    for problem in report.problems:
+        out.print(problem, markup=False)
+    out.print(_summary(report), markup=False)
+
+
+def _rows(report: KunitReport) -> Iterator[tuple[Outcome, Outcome | None]]:
+    for suite in report.suites:
+        if not suite.tests:
+            yield suite, None
+        for case in suite.tests:
+            yield suite, case
+
+
+def _summary(report: KunitReport) -> str:
+    if not report.suites:
+        return f"{report.kernel}: no suite ran"
+    words = [case.status.word for case in report.cases]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    return f"{report.kernel}: {len(report.suites)} suites, {len(words)} cases: {counts}"

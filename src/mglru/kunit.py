@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""KUnit: the kernel's own unit tests, run at the boot of a kernel that is built with them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from mglru import boot_check, channel, console, process
+from mglru.build import Build
+from mglru.errors import LabError, UsageError
+from mglru.guest_build import guest_program
+from mglru.kernel_id import KernelId
+from mglru.paths import cache_dir
+from mglru.uml import BootRequest, boot
+
+VARIANT = ("kunit", "")
+MEMORY = "256M"
+LIMIT_SECONDS = 300
+PARSE_LIMIT_SECONDS = 60
+PARSER = Path("tools/testing/kunit")
+_PLAN = ("lru_gen", "counters\tbegin", "counters\tend")
+_KTAP = re.compile(rb"\bKTAP version \d")
+
+
+class Status(StrEnum):
+    """How a test ended, in the words of the kernel's parser."""
+
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+    SKIPPED = "SKIPPED"
+    TEST_CRASHED = "TEST_CRASHED"
+    NO_TESTS = "NO_TESTS"
+    FAILURE_TO_PARSE_TESTS = "FAILURE_TO_PARSE_TESTS"
+
+    @property
+    def good(self) -> bool:
+        """Whether it is no reason to look."""
+        return self in (Status.SUCCESS, Status.SKIPPED)
+
+    @property
+    def word(self) -> str:
+        """What a table says."""
+        return {"SUCCESS": "passed", "SKIPPED": "skipped", "TEST_CRASHED": "crashed"}.get(
+            self, "FAILED"
+        )
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Outcome(_Model):
+    """A suite, a case of one, or one parameter's run of a case.
+
+    Attributes:
+        name: in the kernel.
+        status: how it ended.
+        log: the lines about it, without those of its tests.
+        tests: the cases of a suite, the runs of a case with parameters.
+    """
+
+    name: str
+    status: Status
+    log: tuple[str, ...] = ()
+    tests: tuple[Outcome, ...] = ()
+
+    def bad_lines(self) -> Iterator[str]:
+        """Say why it is not good, in the kernel's words."""
+        if self.status.good:
+            return
+        yield from self.log
+        for test in self.tests:
+            yield from test.bad_lines()
+
+
+class KunitReport(_Model):
+    """What a boot with suites gave.
+
+    Attributes:
+        kernel: which one.
+        release: as uname gives it.
+        suites: in the order in which they ran.
+        problems: whatever else went wrong: a log that is no KTAP, a panic, a warning.
+    """
+
+    kernel: str
+    release: str
+    suites: tuple[Outcome, ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def cases(self) -> list[Outcome]:
+        """All cases of all suites."""
+        return [case for suite in self.suites for case in suite.tests]
+
+    @property
+    def passed(self) -> bool:
+        """Whether suites ran, and nothing is wrong with any."""
+        whole = all(test.status.good for test in (*self.suites, *self.cases))
+        return bool(self.suites) and whole and not self.problems
+
+
+def with_suites(kernel: KernelId) -> KernelId:
+    """Return the kernel built with its suites: `6.12+next` is `6.12+next%kunit`.
+
+    Raises:
+        UsageError: a kernel with a switch of the run, which suites do not see.
+    """
+    if kernel.classic:
+        raise UsageError(
+            f"'{kernel}': suites run before the multi-gen LRU could be switched off",
+            next_step=f"./mglru kernel kunit {kernel.built}",
+        )
+    if VARIANT in kernel.options:
+        return kernel
+    return replace(kernel, options=tuple(sorted((*kernel.options, VARIANT))))
+
+
+def read_ktap(log: Path, tree: Path) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
+    """Return the suites in a console log, and what the parser did not like.
+
+    Args:
+        log: the console log.
+        tree: the source of that kernel, whose parser reads it.
+
+    Raises:
+        LabError: the source has no parser, or it failed.
+    """
+    text = process.run(
+        [sys.executable, "-I", "-B", Path(__file__).with_name("ktap.py"), tree / PARSER, log],
+        purpose=f"read {log.name} with the parser of the kernel source",
+        limit_seconds=PARSE_LIMIT_SECONDS,
+        next_step=f"{tree / PARSER} must have kunit_parser.py",
+    )
+    parsed = _PARSED.validate_json(text)
+    return parsed.suites, parsed.errors
+
+
+class _Parsed(_Model):
+    suites: tuple[Outcome, ...]
+    errors: tuple[str, ...]
+
+
+_PARSED: TypeAdapter[_Parsed] = TypeAdapter(_Parsed)
+
+
+def run_kunit(build: Build, only: str | None = None) -> KunitReport:
+    """Boot a kernel with its suites and return what they say.
+
+    Args:
+        build: of a kernel `with_suites`.
+        only: run the suites, or `suite.case`s, that this pattern of the shell matches.
+
+    Raises:
+        LabError: the guest could not start, or was another kernel.
+    """
+    options = (f"kunit.filter_glob={only}",) if only else ()
+    request = BootRequest(
+        image=build.image,
+        init=guest_program("init"),
+        plan=_PLAN,
+        memory=MEMORY,
+        seed=1,
+        virtual_time=True,
+        limit_seconds=LIMIT_SECONDS,
+        options=options,
+    )
+    with tempfile.TemporaryDirectory(prefix="kunit-", dir=cache_dir("tmp")) as scratch:
+        directory = Path(scratch)
+        trouble = _boot(request, build, directory)
+        log = directory / "console.log"
+        suites, errors = read_ktap(log, build.recipe.source.path)
+        report = KunitReport(
+            kernel=str(build.recipe.kernel),
+            release=build.recipe.release,
+            suites=suites,
+            problems=(*errors, *trouble),
+        )
+        return report if report.passed else _with_log(report, log)
+
+
+def _boot(request: BootRequest, build: Build, directory: Path) -> list[str]:
+    """Boot, and return what went wrong; a kernel that dies in a suite has still said so."""
+    expected = boot_check.Expectation(build.recipe.kernel, build.recipe, ())
+    try:
+        outcome = boot(request, directory)
+    except LabError as error:
+        log = (directory / "console.log").read_bytes()
+        if not _KTAP.search(log):
+            raise
+        return [error.what, *(f"console: {finding}" for finding in console.scan(log))]
+    report = channel.parse(outcome.reported)
+    boot_check.prove(report, expected)
+    return boot_check.problems(outcome, report, expected, request.limit_seconds)
+
+
+def _with_log(report: KunitReport, log: Path) -> KunitReport:
+    """Keep the console log of a run that did not pass."""
+    kept = Path(tempfile.mkdtemp(prefix=f"kunit-{report.kernel}-", dir=cache_dir("failed")))
+    shutil.copy2(log, kept)
+    return report.model_copy(update={"problems": (*report.problems, f"log: {kept / log.name}")})
