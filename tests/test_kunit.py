@@ -16,7 +16,7 @@ from mglru.cli.kernel import kernel as kernel_command
 from mglru.cli.kunit import show
 from mglru.errors import LabError, UsageError
 from mglru.kernel_id import KernelId
-from mglru.kunit import PARSER, KunitReport, Status, Outcome, read_ktap, run_kunit, with_suites
+from mglru.kunit import PARSER, KunitReport, Outcome, Status, read_ktap, run_kunit, with_suites
 from mglru.selfcheck import KUNIT_KERNEL
 from mglru.source import Source, cached
 from test_guest import kernel_build

@@ -209,7 +209,7 @@ class SourceDataset(_Dataset):
 
     kind: Literal["source"]
     base: Literal["6.12", "7.3"] = "6.12"
-    paths: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_/-]*$")], ...] = Field(
+    paths: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_/-]*$")], ...] = Field(
         min_length=1
     )
 
