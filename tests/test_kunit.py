@@ -81,11 +81,18 @@ def test_a_failure_is_shown_in_the_kernels_words() -> None:
     lines = shown(report(GOOD, BAD, problems=("log: /somewhere",)))
     assert "tiers: # wrap: EXPECTATION FAILED at mm/x.c:7" in lines
     assert "tiers: Expected 3 == 4" in lines
+    assert "tiers: # tiers: pass:1 fail:1" in lines
     assert not any("zero:" in line for line in lines)
     assert lines[-2:] == [
         "log: /somewhere",
         "6.12%kunit: 2 suites, 4 cases: 2 passed, 1 skipped, 1 FAILED",
     ]
+
+
+def test_a_case_that_the_kernel_did_not_survive_has_no_name() -> None:
+    dead = Outcome(name="list", status=Status.TEST_CRASHED, tests=(case("", Status.TEST_CRASHED),))
+    lines = shown(report(dead))
+    assert lines[1].split() == ["list", "(no", "result)", "crashed"]
 
 
 def test_without_suites_that_is_said() -> None:
@@ -113,10 +120,15 @@ def source() -> Source:
         (
             "test_is_test_passed-failure",
             ["example_simple_test"],
-            ["EXPECTATION FAILED at lib/kunit/kunit-example-test.c:30"],
+            ["EXPECTATION FAILED at lib/kunit/example-test.c:30", "Expected 1 + 1 == 3, but"],
             "",
         ),
-        ("test_kernel_panic_interrupt", ["kunit_test_kernel_panic"], [], "missing"),
+        (
+            "test_kernel_panic_interrupt",
+            ["", ""],
+            [],
+            "string-stream-test: missing expected subtest",
+        ),
         ("test_is_test_passed-no_tests_run_no_header", [], [], "Could not find any KTAP"),
         ("test_skip_tests", [], [], ""),
     ],

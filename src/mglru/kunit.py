@@ -74,10 +74,9 @@ class Outcome(_Model):
     tests: tuple[Outcome, ...] = ()
 
     def bad_lines(self) -> Iterator[str]:
-        """Say why it is not good, in the kernel's words."""
-        if self.status.good:
-            return
-        yield from self.log
+        """Say why it, or one of its tests, is not good, in the kernel's words."""
+        if not self.status.good:
+            yield from self.log
         for test in self.tests:
             yield from test.bad_lines()
 

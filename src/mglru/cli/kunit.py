@@ -17,6 +17,8 @@ from mglru.kunit import KunitReport, Outcome, run_kunit, with_suites
 from mglru.ui import Ui
 
 DEFAULT = "6.12+next"
+# A case whose result the kernel did not live to tell, nor its name.
+NAMELESS = "(no result)"
 
 
 @click.command()
@@ -47,11 +49,12 @@ def show(report: KunitReport, out: Console) -> None:
     for heading in ("suite", "case", "result"):
         table.add_column(heading)
     for suite, case in _rows(report):
-        table.add_row(suite.name, case.name if case else "", (case or suite).status.word)
+        name = (case.name or NAMELESS) if case else ""
+        table.add_row(suite.name, name, (case or suite).status.word)
     if report.suites:
         out.print(table)
-    for suite, case in _rows(report):
-        for line in (case or suite).bad_lines():
+    for suite in report.suites:
+        for line in suite.bad_lines():
             out.print(f"{suite.name}: {line}", markup=False)
     for problem in report.problems:
         out.print(problem, markup=False)
