@@ -30,6 +30,7 @@ def report(*suites: Outcome, problems: tuple[str, ...] = ()) -> KunitReport:
     return KunitReport(kernel="6.12%kunit", release="6.12.0-x", suites=suites, problems=problems)
 
 
+LOGS = Path(__file__).parent / "logs"
 GOOD = Outcome(name="list", status=Status.SUCCESS, tests=(case("add"), case("old", Status.SKIPPED)))
 BAD = Outcome(
     name="tiers",
@@ -150,13 +151,30 @@ def test_recorded_logs_are_read_with_the_parser_of_the_kernel(
 
 
 @pytest.mark.guest
+def test_a_boot_of_ours_in_which_a_case_failed(source: Source, tmp_path: Path) -> None:
+    shutil.copy(LOGS / "kunit-failed.ktap", tmp_path / "console.log")
+    suites, errors = read_ktap(tmp_path / "console.log", source.path)
+    assert errors == ()
+    found = report(*suites)
+    assert not found.passed
+    lines = shown(found)
+    assert ["damon", "damon_test_ops_registration", "FAILED"] in [line.split() for line in lines]
+    assert "damon:     Expected damon_select_ops(c, DAMON_OPS_VADDR) == 0, but" in lines
+    assert lines[-1] == "6.12%kunit: 5 suites, 83 cases: 82 passed, 1 FAILED"
+
+
+@pytest.mark.guest
 def test_the_suites_of_the_patched_kernel_pass() -> None:
     found = run_kunit(kernel_build(KUNIT_KERNEL))
     assert found.problems == ()
     assert found.passed, shown(found)
     names = {suite.name for suite in found.suites}
-    assert {"list-kunit-test", "bitfields", "damon"} <= names
+    assert {"list-kunit-test", "bitfields", "example"} <= names
     assert len(found.cases) > 50
+    example = next(suite for suite in found.suites if suite.name == "example")
+    status = {one.name: one.status for one in example.tests}
+    assert status["example_skip_test"] == Status.SKIPPED
+    assert any(len(one.tests) > 1 for one in example.tests), "a case with parameters"
 
 
 @pytest.mark.guest

@@ -162,11 +162,12 @@ def run_kunit(build: Build, only: str | None = None) -> KunitReport:
     Raises:
         LabError: the guest could not start, or was another kernel.
     """
+    proofs = (*build.recipe.proofs, *build.recipe.absent)
     options = (f"kunit.filter_glob={only}",) if only else ()
     request = BootRequest(
         image=build.image,
         init=guest_program("init"),
-        plan=_PLAN,
+        plan=(*(f"symbol\t{name}" for name in proofs), *_PLAN),
         memory=MEMORY,
         seed=1,
         virtual_time=True,
