@@ -187,13 +187,15 @@ def test_the_command_prints_json_and_runs_only_what_is_asked_for() -> None:
     found = json.loads(outcome.stdout)
     assert [suite["name"] for suite in found["suites"]] == ["bitfields"]
     assert found["kernel"] == KUNIT_KERNEL
+    assert found["passed"]
 
 
 @pytest.mark.guest
-def test_it_fails_if_no_suite_ran() -> None:
+def test_it_fails_if_no_suite_ran(tmp_path: Path) -> None:
     kernel_build(KUNIT_KERNEL)
-    outcome = CliRunner().invoke(
-        kernel_command, ["kunit", "--only", "no-such-suite"], standalone_mode=False
-    )
+    file = tmp_path / "report.json"
+    command = ["kunit", "--only", "no-such-suite", "--json", str(file)]
+    outcome = CliRunner().invoke(kernel_command, command, standalone_mode=False)
     assert outcome.return_value == 1
     assert "no suite ran" in outcome.stdout
+    assert json.loads(file.read_text())["passed"] is False

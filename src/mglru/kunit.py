@@ -12,13 +12,14 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, computed_field
 
 from mglru import boot_check, channel, console, process
 from mglru.build import Build
 from mglru.errors import LabError, UsageError
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
+from mglru.output_file import OutputFile
 from mglru.paths import cache_dir
 from mglru.uml import BootRequest, boot
 
@@ -101,11 +102,27 @@ class KunitReport(_Model):
         """All cases of all suites."""
         return [case for suite in self.suites for case in suite.tests]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def passed(self) -> bool:
         """Whether suites ran, and nothing is wrong with any."""
         whole = all(test.status.good for test in (*self.suites, *self.cases))
         return bool(self.suites) and whole and not self.problems
+
+
+class KunitFile(OutputFile):
+    """A report as JSON."""
+
+    report: KunitReport | None = None
+
+    def text(self) -> str:
+        """Return the report, nothing before there is one."""
+        return self.report.model_dump_json(indent=1) + "\n" if self.report else ""
+
+    def add(self, report: KunitReport) -> None:
+        """Keep the report."""
+        self.report = report
+        self.write()
 
 
 def with_suites(kernel: KernelId) -> KernelId:

@@ -13,7 +13,8 @@ from rich.table import Table
 from mglru.cli.common import build_all, source_option
 from mglru.errors import ExitCode
 from mglru.kernel_id import KernelId
-from mglru.kunit import KunitReport, Outcome, run_kunit, with_suites
+from mglru.kunit import KunitFile, KunitReport, Outcome, run_kunit, with_suites
+from mglru.output_file import STDOUT
 from mglru.ui import Ui
 
 DEFAULT = "6.12+next"
@@ -24,21 +25,21 @@ NAMELESS = "(no result)"
 @click.command()
 @click.argument("name", metavar="[ID]", default=DEFAULT)
 @click.option("--only", metavar="GLOB", help="Only suites, or suite.case, that match: 'list*'.")
-@click.option("--json", "as_json", metavar="-", type=click.Choice(["-"]), help="JSON to stdout.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the report as JSON.")
 @source_option
-def kunit(name: str, only: str | None, as_json: str | None, own_sources: tuple[Path, ...]) -> int:
+def kunit(name: str, only: str | None, json_file: str | None, own_sources: tuple[Path, ...]) -> int:
     """Run the KUnit suites of a kernel (6.12+next) in User Mode Linux.
 
     Builds the kernel with the suites in kconfig/kunit.config, those that the series adds
     included, and boots it. Exit code 1 if a case fails or no suite ran.
     """
-    ui = Ui(quiet=bool(as_json))
+    ui = Ui()
     kernel = with_suites(KernelId.parse(name))
-    built = build_all([kernel], own_sources, ui)[kernel]
-    report = run_kunit(built, only)
-    if as_json:
-        click.echo(report.model_dump_json(indent=1))
-    else:
+    with KunitFile(json_file or "/dev/null") as file:
+        built = build_all([kernel], own_sources, ui)[kernel]
+        report = run_kunit(built, only)
+        file.add(report)
+    if json_file != STDOUT:
         show(report, Console(soft_wrap=True, highlight=False))
     return ExitCode.OK if report.passed else ExitCode.EXPECTATION_FAILED
 
