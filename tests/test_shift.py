@@ -85,7 +85,14 @@ def test_counters_are_told_for_both_parts() -> None:
     assert shift_figures(begin, shift, end, None) == {"pgpgin_before": 50, "pgpgin_after": 250}
 
 
-@pytest.mark.parametrize("clocks", [[], [SECOND], [SECOND, 2 * SECOND]])
+def test_operations_that_take_no_time_are_fast() -> None:
+    clocks = [*(n * SECOND for n in range(1, 11)), *[12 * SECOND] * 40]
+    progress = Progress(event="progress", every=100, clock_ns=clocks)
+    run = shift_figures(snapshot("begin", 0), snapshot("shift", 11), snapshot("end", 13), progress)
+    assert (run["recovered"], run["recovery_seconds"]) == (1, 1)
+
+
+@pytest.mark.parametrize("clocks", [[], [SECOND], [SECOND, 2 * SECOND], [SECOND] * 4])
 def test_too_little_progress_gives_no_figures_of_it(clocks: list[int]) -> None:
     progress = Progress(event="progress", every=100, clock_ns=clocks)
     run = shift_figures(snapshot("begin", 0), snapshot("shift", 3), snapshot("end", 9), progress)

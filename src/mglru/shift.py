@@ -52,12 +52,13 @@ def _throughput(clocks: Clocks, every: int, shift: float, end: float) -> dict[st
     """Return the figures of the driver; `clocks` are the moments of each `every`th operation."""
     at = int(np.searchsorted(clocks, shift))
     before, after = clocks[at // 2 : at], clocks[at:]
-    if len(before) < 2 or len(after) < 2 or end <= shift:
+    if len(after) < 2 or end <= shift or len(before) < 2 or before[-1] <= before[0]:
         return {}
     level = (len(before) - 1) * every / (before[-1] - before[0])
     window = max(1, round(len(after) * WINDOW))
-    rates = window * every / (after[window:] - after[:-window])
-    fast = np.flatnonzero(rates >= RECOVERED * level)
+    # Compared as times: those of a window may be the same, where nothing had to wait.
+    longest = window * every / (RECOVERED * level)
+    fast = np.flatnonzero(after[window:] - after[:-window] <= longest)
     recovered = after[window + fast[0]] if len(fast) else end
     return {
         "ops_per_second_before": level,
