@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from pydantic import ValidationError
 
-from mglru.events import Counters, Generations, Sample
+from mglru.events import Counters, Generations, Progress, Sample
 from mglru.results import json_text
 from mglru.timeline import Timeline, make_timeline
 
@@ -51,6 +51,17 @@ def test_events_count_from_the_begin_and_gauges_stay() -> None:
         "generation_3_file": [2, 2],
         "agings": [0, 3],
     }
+
+
+def test_a_driver_that_tells_its_progress_has_its_throughput_over_time() -> None:
+    second = 10**9
+    begin, end = snapshot("begin", second), snapshot("end", 9 * second)
+    samples = [sample(at * second) for at in (3, 4, 8)]
+    clocks = [int(at * second) for at in (1.5, 2.5, 3.2, 3.4, 3.6, 3.8, 6)]
+    progress = Progress(event="progress", every=100, clock_ns=clocks)
+    line = make_timeline(begin, end, samples, progress=progress)
+    assert line
+    assert line.figures["ops_per_second"] == [100, 400, 25]
 
 
 def test_without_a_measured_part_or_samples_there_is_none() -> None:

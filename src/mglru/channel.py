@@ -261,4 +261,5 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
 
 def timeline_of(report: GuestReport) -> Timeline | None:
     """Return the figures over time of the measured part, None if there are none."""
-    return make_timeline(report.phase(BEGIN), report.phase(END), report.samples)
+    begin, end = report.phase(BEGIN), report.phase(END)
+    return make_timeline(begin, end, report.samples, progress=report.progress)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from mglru.counters import is_memory_stat_event, is_vmstat_event, psi_name
-from mglru.events import Counters, Sample
+from mglru.events import Counters, Progress, Sample
 
 # As many as a plot of a page's width can show; a result file keeps them as text.
 POINTS = 160
@@ -25,7 +25,8 @@ class Timeline(BaseModel):
             (`psi_some_us` and `psi_full_us` from the first moment); gauges are as they stood.
             `memory_current` is in bytes; `generation_0_file`, `generation_0_anon` and so on are
             sizes of generations in pages, 0 being the youngest; `agings` counts new generations
-            since the first moment.
+            since the first moment; `ops_per_second` is the driver's throughput since the moment
+            before.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -41,7 +42,11 @@ class Timeline(BaseModel):
 
 
 def make_timeline(
-    begin: Counters | None, end: Counters | None, samples: Sequence[Sample], points: int = POINTS
+    begin: Counters | None,
+    end: Counters | None,
+    samples: Sequence[Sample],
+    points: int = POINTS,
+    progress: Progress | None = None,
 ) -> Timeline | None:
     """Return the samples between two snapshots as a time line, None if there are none.
 
@@ -50,6 +55,7 @@ def make_timeline(
         end: the snapshot of phase `end`.
         samples: all samples of a boot, in order.
         points: at most so many moments, evenly spaced; of the samples in each space the last.
+        progress: of the driver, if it tells.
     """
     if begin is None or end is None:
         return None
@@ -60,10 +66,23 @@ def make_timeline(
     common = [name for name in rows[0] if all(name in row for row in rows)]
     start = _start(begin, rows[0])
     figures = {name: [row[name] - start.get(name, 0) for row in rows] for name in common}
+    if progress is not None:
+        moments = [begin.clock_ns, *(sample.clock_ns for sample in chosen)]
+        figures["ops_per_second"] = _throughput(progress, moments)
     return Timeline(
         seconds=[round((s.clock_ns - begin.clock_ns) / 1e9, CLOCK_DIGITS) for s in chosen],
         figures={name: values for name, values in figures.items() if any(values)},
     )
+
+
+def _throughput(progress: Progress, moments: Sequence[int]) -> list[int]:
+    """Return the operations a second from each moment (ns) to the next."""
+    clocks = sorted(progress.clock_ns)
+    done = [bisect_right(clocks, moment) * progress.every for moment in moments]
+    return [
+        round((after - before) * 1e9 / max(to - since, 1))
+        for before, after, since, to in zip(done, done[1:], moments, moments[1:], strict=False)
+    ]
 
 
 def _thin(samples: Sequence[Sample], points: int) -> list[Sample]:

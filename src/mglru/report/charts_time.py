@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Time lines: refaults, dirty pages, sizes of generations, memory pressure over a run."""
+"""Time lines of a run: throughput, refaults, dirty pages, sizes of generations, pressure."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ class Line:
     @property
     def form(self) -> str:
         """How its axis writes figures: pages as 20k."""
-        return "~s" if self.unit == "pages" else ",~r"
+        return "~s" if self.unit in ("pages", "operations a second") else ",~r"
 
 
 PAGES_TO_MB = PAGE_BYTES / MB
 LINES = (
+    Line("Throughput", ("ops_per_second",), 1, "operations a second"),
     Line("File refaults, so far", ("workingset_refault_file",), 1, "pages"),
     Line("Anonymous refaults, so far", ("workingset_refault_anon",), 1, "pages"),
     Line("Dirty pages", ("nr_dirty",), PAGES_TO_MB, "MB"),
