@@ -4,7 +4,9 @@
  * result channel which kernel it runs on, then carries out the plan, one line
  * at a time, and powers off:
  *
- *	init PLAN
+ *	init PLAN [restart]
+ *
+ * (or restarts, on a machine that has no power switch and ends when it restarts).
  *
  * The host's files are at their own paths and, whatever a tmpfs may cover,
  * below /run/host, which is the prefix that plans use.
@@ -21,7 +23,7 @@
  *	swap	DEVICE
  *	load	IMAGE	DEVICE		copy a disk image (holes are skipped)
  *	save	DEVICE	IMAGE		copy a disk to an image (zeros become holes)
- *	mount	TYPE	SOURCE	TARGET	[OPTIONS]
+ *	mount	TYPE	SOURCE	TARGET	[OPTIONS|ro]
  *	umount	TARGET
  *	mkdir	PATH
  *	write	PATH	VALUE
@@ -53,6 +55,8 @@
 
 #define MAX_FIELDS 64
 #define MAX_BACKGROUND 16
+/* The result channel, that of the sampler, and that of a user's program. */
+#define NR_LINES 3
 #define COPY_BYTES (1 << 20)
 /* The smallest hole in a saved image. */
 #define SAVE_BYTES (1 << 16)
@@ -68,6 +72,7 @@ struct fields {
 };
 
 static int strict;
+static int last_command = LINUX_REBOOT_CMD_POWER_OFF;
 static struct background {
 	char *label;
 	pid_t pid;
@@ -81,14 +86,17 @@ static void power_off(void)
 	if (getpid() != 1)
 		return;
 	sync();
-	reboot(LINUX_REBOOT_CMD_POWER_OFF);
+	reboot(last_command);
 	_exit(1);
 }
 
 static void mount_or_die(const char *type, const char *source, const char *target,
 			 const char *options)
 {
-	if (mount(source, target, type, MS_NOATIME, options))
+	const int read_only = options && !strcmp(options, "ro");
+
+	if (mount(source, target, type, MS_NOATIME | (read_only ? MS_RDONLY : 0),
+		  read_only ? NULL : options))
 		lab_die("cannot mount %s (%s) on %s", source, type, target);
 }
 
@@ -114,12 +122,30 @@ static void link_files(void)
 	}
 }
 
+/*
+ * The result channel and the other lines are serial lines to all programs. On
+ * x86 they are virtual consoles, of which the first is the kernel's own.
+ */
+static void name_lines(void)
+{
+	char console[32], line[32];
+
+	for (int i = 0; i < NR_LINES; i++) {
+		snprintf(console, sizeof(console), "/dev/hvc%d", i + 1);
+		snprintf(line, sizeof(line), "/dev/ttyS%d", i);
+		/* Nobody would hear that it failed: the channel is the first of them. */
+		if (!access(console, F_OK) && symlink(console, line) && errno != EEXIST)
+			perror(line);
+	}
+}
+
 /* The host's root is read-only: everything writable is a tmpfs of the guest. */
 static void mount_basics(void)
 {
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
 	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	name_lines();
 	lab_open();
 	mount_or_die("configfs", "configfs", "/sys/kernel/config", NULL);
 	mount_or_die("debugfs", "debugfs", "/sys/kernel/debug", NULL);
@@ -215,6 +241,14 @@ static int all_zero(const char *data, size_t size)
 	return !data[0] && !memcmp(data, data + 1, size - 1);
 }
 
+/* Where a file's data goes on after its holes, if any; a disk has none. */
+static off_t next_data(int file, off_t offset)
+{
+	off_t found = lseek(file, offset, SEEK_DATA);
+
+	return found < 0 && errno == EINVAL ? offset : found;
+}
+
 /* Copy past the page cache on both sides, so that a run starts with it empty. */
 static void load_image(const char *image, const char *device)
 {
@@ -226,7 +260,7 @@ static void load_image(const char *image, const char *device)
 
 	if (in < 0 || out < 0 || posix_memalign((void **)&data, 4096, COPY_BYTES))
 		lab_die("cannot copy %s to %s", image, device);
-	while ((offset = lseek(in, offset, SEEK_DATA)) >= 0) {
+	while ((offset = next_data(in, offset)) >= 0) {
 		offset &= ~4095L;
 		got = pread(in, data, COPY_BYTES, offset);
 		if (got <= 0)
@@ -493,6 +527,8 @@ int main(int argc, char **argv)
 	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	setenv("HOME", "/tmp", 1);
 	setenv("LC_ALL", "C.UTF-8", 1);
+	if (argc > 2 && !strcmp(argv[2], "restart"))
+		last_command = LINUX_REBOOT_CMD_RESTART;
 	mount_basics();
 	machine_loopback();
 	report_kernel();

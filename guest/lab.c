@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define CPU_STAT "usage_usec,user_usec,system_usec"
+
 static int channel = -1;
 
 /* One write() a line, so that lines of several threads do not mix. */
@@ -215,6 +217,7 @@ void lab_mark(const char *mark)
 void lab_counters(const char *phase)
 {
 	static char vmstat[LAB_OBJECT_SIZE], stat[LAB_OBJECT_SIZE], events[4096], pressure[128];
+	static char cpu[4096] = "{}";
 	uint64_t now = lab_now_ns();
 
 	lab_mark(phase);
@@ -226,9 +229,13 @@ void lab_counters(const char *phase)
 		lab_counters_object(events, sizeof(events), lab_cgroup_file("memory.oom_control"),
 				    "oom_kill");
 	lab_pressure_object(pressure, sizeof(pressure));
+	/* Where computing is free it says nothing, and reading it takes its part in statistics. */
+	if (getenv("MGLRU_CPU"))
+		lab_counters_object(cpu, sizeof(cpu), lab_cgroup_file("cpu.stat"), CPU_STAT);
 	lab_event("\"event\":\"counters\",\"phase\":\"%s\",\"clock_ns\":%llu,\"vmstat\":%s,"
-		  "\"memory.stat\":%s,\"memory.events\":%s,\"memory.pressure\":%s",
-		  phase, (unsigned long long)now, vmstat, stat, events, pressure);
+		  "\"memory.stat\":%s,\"memory.events\":%s,\"memory.pressure\":%s,"
+		  "\"cpu.stat\":%s",
+		  phase, (unsigned long long)now, vmstat, stat, events, pressure, cpu);
 }
 
 void lab_metric(const char *name, double value)

@@ -30,7 +30,8 @@ void lab_die(const char *format, ...) __attribute__((format(printf, 1, 2), noret
  * Send all of /proc/vmstat and the cgroup's memory.stat, memory.events and
  * memory.pressure, with the time: {"event":"counters","phase":PHASE,
  * "clock_ns":N,"vmstat":{...},"memory.stat":{...},"memory.events":{...},
- * "memory.pressure":{"some":US,"full":US}}. Names are those of cgroup v2, as
+ * "memory.pressure":{"some":US,"full":US},"cpu.stat":{...}}. The last is the
+ * processor's time, empty but where $MGLRU_CPU is set. Names are those of cgroup v2, as
  * far as v1 has the same figure.
  * The measured part of a run lies between the phases "begin" and "end".
  */

@@ -22,12 +22,13 @@ from mglru.build import Build, find_build
 from mglru.errors import LabError
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
+from mglru.machine import Boot, BootRequest, guest_path
 from mglru.paths import REPO
 from mglru.plan import _line
 from mglru.recipe import make_recipe
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source import cached
-from mglru.uml import Boot, BootRequest, boot, guest_path
+from mglru.uml import boot
 
 pytestmark = pytest.mark.guest
 

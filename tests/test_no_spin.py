@@ -10,8 +10,9 @@ import pytest
 
 from mglru import channel
 from mglru.guest_build import guest_program
+from mglru.machine import guest_path
 from mglru.paths import REPO
-from mglru.uml import boot, guest_path
+from mglru.uml import boot
 from test_guest import kernel_build, request
 
 pytestmark = pytest.mark.guest

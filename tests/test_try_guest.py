@@ -19,12 +19,12 @@ from mglru.errors import ExitCode
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible
 from mglru.kernel_id import KernelId
+from mglru.machine import guest_path
 from mglru.results import BootRecord, load
 from mglru.run import make_jobs, output_file, run_jobs
 from mglru.sizes import MB
 from mglru.trial import Options, make_experiment
 from mglru.ui import Ui
-from mglru.uml import guest_path
 from test_guest import memcg, program_step, run_plan
 from test_run import builds
 

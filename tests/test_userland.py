@@ -17,9 +17,10 @@ from mglru import apt, channel, userland
 from mglru.errors import ExitCode, LabError, UsageError
 from mglru.experiment import load_experiment
 from mglru.kernel_id import KernelId
+from mglru.machine import guest_path
 from mglru.provenance import run_info
 from mglru.ui import Ui
-from mglru.uml import boot, guest_path
+from mglru.uml import boot
 from mglru.userland import get_userland
 from test_guest import kernel_build, request
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from mglru.counters import fallen, kernel_figures, sample_figures
+from mglru.counters import cpu_figures, fallen, kernel_figures, sample_figures
 from mglru.events import (
     BEGIN,
     END,
@@ -229,6 +229,7 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
       `end`, in the kernel's own unit (pages in vmstat's nr_*, bytes in memory.stat). Names
       are the kernel's; a figure of the cgroup under test wins over the whole system's of
       the same name, except pgpgin and pgpgout (kB), which are always the system's.
+    - `cpu_seconds` and the like, where computing takes time, see `cpu_figures`.
     - `elapsed_seconds` from `begin` to `end`, on the guest's clock. Without an `end`:
       `reached_seconds`, from `begin` to the last sample.
     - `<name>_<mean|p50|p90|p95|p99|p999|max>_<unit>` of each latency histogram.
@@ -243,6 +244,7 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
     begin, end = report.phase(BEGIN), report.phase(END)
     if begin is not None and end is not None:
         metrics |= kernel_figures(begin, end)
+        metrics |= cpu_figures(begin, end, report.metrics.get("ops_per_second"))
         metrics["elapsed_seconds"] = (end.clock_ns - begin.clock_ns) / 1e9
         during = [s for s in report.samples if begin.clock_ns <= s.clock_ns <= end.clock_ns]
         metrics |= sample_figures(during)

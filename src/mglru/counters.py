@@ -78,6 +78,33 @@ def kernel_figures(begin: Counters, end: Counters) -> dict[str, float]:
     return figures
 
 
+def cpu_figures(begin: Counters, end: Counters, per_second: float | None) -> dict[str, float]:
+    """Return what the cgroup's tasks took of a processor that counts instructions.
+
+    - `cpu_seconds`: of the processor's time; `cpu_user_seconds`, `cpu_system_seconds`: its parts,
+      which the kernel estimates at each tick of its timer.
+    - `instructions_per_operation`: at one instruction a nanosecond.
+
+    Args:
+        begin: where the measured part begins.
+        end: where it ends.
+        per_second: operations that the driver counted, if it did.
+    """
+    usage = end.cpu_stat.get("usage_usec", 0) - begin.cpu_stat.get("usage_usec", 0)
+    if not usage:
+        return {}
+    names = {"cpu_seconds": "usage_usec", "cpu_user_seconds": "user_usec"}
+    names["cpu_system_seconds"] = "system_usec"
+    figures = {
+        figure: (end.cpu_stat.get(name, 0) - begin.cpu_stat.get(name, 0)) / 1e6
+        for figure, name in names.items()
+    }
+    operations = (per_second or 0) * (end.clock_ns - begin.clock_ns) / 1e9
+    if operations:
+        figures["instructions_per_operation"] = usage * 1000 / operations
+    return figures
+
+
 def psi_name(share: str) -> str:
     """Return the metric of a line of memory.pressure (`some` or `full`), in microseconds."""
     return f"psi_{share}_us"

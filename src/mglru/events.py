@@ -35,6 +35,8 @@ class Counters(EventBase):
         memory_events: memory.events of the cgroup under test; empty for the root.
         memory_pressure: microseconds in which `some` or all (`full`) of its tasks waited for
             memory; empty for the root and on cgroup v1.
+        cpu_stat: cpu.stat of the cgroup under test (microseconds of a processor); empty on
+            cgroup v1, and where computing takes no time.
     """
 
     event: Literal["counters"]
@@ -44,6 +46,7 @@ class Counters(EventBase):
     memory_stat: dict[str, _Signed] = Field(alias="memory.stat", default_factory=dict)
     memory_events: dict[str, _Signed] = Field(alias="memory.events", default_factory=dict)
     memory_pressure: dict[str, _Unsigned] = Field(alias="memory.pressure", default_factory=dict)
+    cpu_stat: dict[str, _Unsigned] = Field(alias="cpu.stat", default_factory=dict)
 
 
 class Generations(EventBase):

@@ -187,7 +187,7 @@ class Experiment(_Model):
 
     name: str
     summary: str
-    time: Literal["virtual", "real"] = "virtual"
+    time: Literal["virtual", "real", "instructions"] = "virtual"
     boots: int = Field(default=1, ge=1)
     limit_seconds: float = Field(default=300, gt=0)
     kernels: Annotated[tuple[str, ...], AfterValidator(_check_kernels)] = ("6.12", "6.12+next")
@@ -219,7 +219,7 @@ class Experiment(_Model):
 
     @property
     def sampling(self) -> Sample | None:
-        """What is sampled: in real time, where it takes time, only what the file asks for."""
+        """What is sampled: where sampling takes time, only what the file asks for."""
         return self.sample or (Sample() if self.time == "virtual" else None)
 
     @property

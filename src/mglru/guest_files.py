@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.dataset import WORK
+from mglru.machine import HOST_ROOT
 from mglru.plan import DATA
-from mglru.uml import HOST_ROOT
 
 # Below these a guest has files of its own; /dev, /proc and /sys are those that a program means.
 COVERED = ("/tmp", "/var/tmp", "/run", "/mnt", "/dev/shm")  # noqa: S108

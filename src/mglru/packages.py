@@ -37,6 +37,11 @@ GUEST_BUILD = {
 ALL = {**KERNEL_BUILD, **GUEST_BUILD}
 # A user's own program needs none of the databases.
 TRY = {**KERNEL_BUILD, "e2fsprogs": GUEST_BUILD["e2fsprogs"]}
+# Only for the machines `qemu` and `kvm`.
+QEMU = {
+    "qemu-system-x86": "emulates the x86 machine",
+    "libelf-dev": "builds kernels for x86 (objtool)",
+}
 # `mglru test` looks at the report's page; to make one needs no browser.
 TEST = {**ALL, "chromium": "shows the report's page, as a reader's browser does"}
 # Programs whose presence shows, on a machine without dpkg, that the package is there.

@@ -10,7 +10,7 @@ from pathlib import Path
 from mglru.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.errors import UsageError
 from mglru.experiment import RECORDER, SAMPLER, Disk, Experiment, Step
-from mglru.uml import guest_path
+from mglru.machine import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
 # So that an experiment can be run on cgroup v1 as it is.
@@ -75,6 +75,8 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
         lines += disk_lines(inputs.image, experiment.dataset.size_mb, experiment.disk)
     lines += _swap_lines(experiment)
     lines += [_line("mkdir", CGROUP), _line("env", "MGLRU_CGROUP", CGROUP)]
+    if experiment.time == "instructions":
+        lines.append(_line("env", "MGLRU_CPU", "1"))
     lines += _memcg_lines(experiment)
     lines.append("drop_caches")
     steps = [*_sampler_lines(experiment, inputs), *_step_lines(experiment, inputs)]

@@ -21,10 +21,11 @@ from mglru.errors import LabError, UsageError
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
+from mglru.machine import Boot, BootRequest
 from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.plan import DATA, Inputs, fill, make_preparation
 from mglru.ui import Ui
-from mglru.uml import Boot, BootRequest, boot
+from mglru.uml import boot
 from mglru.userland import Userland
 
 # The kernel that makes data for all others.

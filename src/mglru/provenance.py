@@ -17,6 +17,7 @@ from mglru.build import Build
 from mglru.errors import LabError
 from mglru.experiment import Experiment
 from mglru.kernel_id import KernelId
+from mglru.machines import MACHINES, UML, Machine
 from mglru.paths import REPO
 from mglru.results import (
     ExperimentProvenance,
@@ -98,8 +99,10 @@ def run_info(
     seed: int,
     settings: Sequence[str] = (),
     userland: Userland | None = None,
+    machine: Machine = MACHINES[UML],
 ) -> RunInfo:
     """Describe a run before its first boot."""
+    time = machine.fit(experiment).time
     options: dict[str, JsonValue] = {
         "memory_mb": experiment.guest.memory_mb,
         "disk": experiment.disk.model_dump(mode="json"),
@@ -114,13 +117,13 @@ def run_info(
     ]
     return RunInfo(
         experiment=experiment.name,
-        machine="uml",
+        machine=machine.name,
         seed=seed,
         kernels=[str(kernel) for kernel in builds],
         boots=boots,
         provenance=Provenance(
             kernels={str(kernel): _kernel(build) for kernel, build in builds.items()},
-            machine=MachineProvenance(virtual_time=experiment.time == "virtual", options=options),
+            machine=MachineProvenance(virtual_time=time != "real", options=options),
             experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=parameters),
             seed=seed,
             dataset_sha256=image_digest(image),

@@ -33,7 +33,10 @@ class Machine:
     objects: int
 
 
-MACHINES = {"uml": Machine("um", ("base", "uml"), "linux", 700)}
+MACHINES = {
+    "uml": Machine("um", ("base", "uml"), "linux", 700),
+    "qemu": Machine("x86_64", ("base", "qemu"), "vmlinux", 900),
+}
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,12 @@ from mglru.errors import LabError
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
+from mglru.machine import Boot, BootRequest
+from mglru.machines import MACHINES, UML
 from mglru.paths import cache_dir, locked
 from mglru.plan import TRACE_MB, Inputs, make_plan
 from mglru.results import BootRecord
 from mglru.ui import Ui
-from mglru.uml import Boot, BootRequest, boot
 from mglru.userland import Userland
 
 KEPT_LOGS = 20
@@ -44,6 +45,7 @@ class Job:
         seed: of this boot; boot i of every kernel has the run's seed + i.
         recording: the directory that gets the accesses to page-cache pages, None to record none.
         outputs: a directory that gets what a user's program printed, see `output_file`.
+        machine: a name in `machines.MACHINES`; the experiment is one that fits it.
     """
 
     experiment: Experiment
@@ -55,6 +57,7 @@ class Job:
     userland: Userland | None = None
     recording: Path | None = None
     outputs: Path | None = None
+    machine: str = UML
 
 
 def make_jobs(
@@ -66,6 +69,7 @@ def make_jobs(
     seed: int,
     vary_seed: bool = True,
     userland: Userland | None = None,
+    machine: str = UML,
 ) -> list[Job]:
     """Return the boots of a run, kernels interleaved: A B A B.
 
@@ -77,9 +81,14 @@ def make_jobs(
         seed: of the first boot.
         vary_seed: boot i has seed + i; else all have the same, to see whether they agree.
         userland: whose programs run, if not the host's.
+        machine: on which machine; limits and time become those that fit it.
     """
+    experiment = MACHINES[machine].fit(experiment)
     return [
-        Job(experiment, kernel, build, image, number, seed + number * vary_seed, userland)
+        Job(
+            *(experiment, kernel, build, image, number, seed + number * vary_seed, userland),
+            machine=machine,
+        )
         for number in range(boots)
         for kernel, build in builds.items()
     ]
@@ -173,9 +182,18 @@ def _request(job: Job) -> BootRequest:
         plan=make_plan(experiment, inputs),
         memory=f"{memory_mb}M",
         seed=job.seed,
-        virtual_time=experiment.time == "virtual",
+        virtual_time=experiment.time != "real",
         limit_seconds=experiment.limit_seconds,
+        files=_files(experiment, inputs),
+        disk=job.image,
+        userland=inputs.userland,
     )
+
+
+def _files(experiment: Experiment, inputs: Inputs) -> tuple[Path, ...]:
+    """Return the host's files that a plan names, but for images and trees."""
+    programs = [guest_program(name) for name in experiment.programs]
+    return (*programs, *([inputs.trace] if inputs.trace else []))
 
 
 def run_job(job: Job) -> BootRecord:
@@ -185,11 +203,12 @@ def run_job(job: Job) -> BootRecord:
         LabError: the guest ran the wrong kernel, or could not start.
     """
     with tempfile.TemporaryDirectory(prefix="boot-", dir=cache_dir("tmp")) as scratch:
-        outcome = boot(_request(job), Path(scratch))
+        machine = MACHINES[job.machine]
+        outcome = machine.boot(_request(job), Path(scratch))
         if job.outputs:
             shutil.copy2(outcome.output, output_file(job.outputs, str(job.kernel), job.number))
         report = channel.parse(outcome.reported)
-        expected = Expectation(job.kernel, job.build.recipe, job.experiment.expects)
+        expected = Expectation(job.kernel, job.build.recipe, job.experiment.expects, machine.walks)
         try:
             prove(report, expected)
         except LabError:

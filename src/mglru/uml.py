@@ -7,94 +7,17 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import process
+from mglru import machine, process
 from mglru.cpus import one_cpu
 from mglru.errors import LabError
+from mglru.machine import Boot, BootRequest, Lines, guest_path, size_bytes
 from mglru.paths import cache_dir
 
-HOST_ROOT = "/run/host"  # guest/init.c binds the host's root there
-# The guest's serial line for what a user's program prints.
-OUTPUT_DEVICE = "/dev/ttyS2"
-_SIZE = re.compile(r"(\d+)([MG])")
 # What UML says when the host forbids it to trace its own child processes.
 _NO_PTRACE = re.compile(r"ptrace.*(Operation not permitted|failed)|can't trace", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class BootRequest:
-    """What to boot and what it shall do.
-
-    Attributes:
-        image: the kernel.
-        init: the guest's first process (a host path).
-        plan: lines for it, see guest/init.c.
-        memory: the guest's memory, as `2G`.
-        seed: makes all of the kernel's randomness, on virtual time.
-        virtual_time: computing is free and only waiting takes time; else the host's clock.
-        limit_seconds: real time after which the guest is killed.
-        options: further words for the kernel's command line.
-    """
-
-    image: Path
-    init: Path
-    plan: tuple[str, ...]
-    memory: str
-    seed: int
-    virtual_time: bool
-    limit_seconds: float
-    options: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Boot:
-    """How a boot went.
-
-    Attributes:
-        console: the guest's console log.
-        channel: what the guest reported, JSON lines.
-        samples: what its sampler reported, JSON lines.
-        output: what a user's program printed, see guest/command.c; else empty.
-        timed_out: it was killed at its limit.
-        exit_status: of the kernel's process; 0 after a power-off.
-        real_seconds: how long it took.
-        command: the shell command that boots it again.
-    """
-
-    console: Path
-    channel: Path
-    samples: Path
-    output: Path
-    timed_out: bool
-    exit_status: int
-    real_seconds: float
-    command: str
-
-    @property
-    def reported(self) -> bytes:
-        """All that the guest reported; what comes last on the channel comes last here, too."""
-        return self.samples.read_bytes() + b"\n" + self.channel.read_bytes()
-
-
-def guest_path(path: Path | str) -> str:
-    """Return the path of a host file as the guest sees it, whatever its tmpfs cover."""
-    return f"{HOST_ROOT}{Path(path).resolve()}"
-
-
-def size_bytes(text: str) -> int:
-    """Read a size such as `512M` or `2G`.
-
-    Raises:
-        LabError: not a size.
-    """
-    match = _SIZE.fullmatch(text)
-    if not match:
-        raise LabError(f"'{text}' is not a size", next_step="write it as 512M or 2G")
-    return int(match[1]) << {"M": 20, "G": 30}[match[2]]
 
 
 def _memory_directory(memory: str) -> Path:
@@ -167,47 +90,34 @@ def boot(request: BootRequest, directory: Path) -> Boot:
         LabError: the guest could not start at all (no ptrace, no memory).
     """
     (directory / "plan").write_text("".join(f"{line}\n" for line in request.plan))
-    console, channel = directory / "console.log", directory / "channel.jsonl"
-    samples, output = directory / "samples.jsonl", directory / "output"
-    started = time.monotonic()
-    with (
-        one_cpu() as cpu,
-        console.open("wb") as console_file,
-        channel.open("ab") as channel_file,
-        samples.open("ab") as samples_file,
-        output.open("ab") as output_file,
-    ):
-        lines = (channel_file.fileno(), samples_file.fileno(), output_file.fileno())
-        guest = subprocess.Popen(
-            command_line(request, directory, cpu, lines),
-            stdin=subprocess.DEVNULL,
-            stdout=console_file,
-            stderr=subprocess.STDOUT,
-            pass_fds=lines,
-            env={
-                "PATH": os.environ.get("PATH", os.defpath),
-                "HOME": str(directory),
-                "TMPDIR": str(_memory_directory(request.memory)),
-            },
-            start_new_session=True,
+    lines = Lines(directory)
+    with one_cpu() as cpu, lines.opened() as (console, *others):
+        numbers = [file.fileno() for file in others]
+        result = machine.wait(
+            lambda: subprocess.Popen(
+                command_line(request, directory, cpu, numbers),
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                pass_fds=numbers,
+                env={
+                    "PATH": os.environ.get("PATH", os.defpath),
+                    "HOME": str(directory),
+                    "TMPDIR": str(_memory_directory(request.memory)),
+                },
+                start_new_session=True,
+            ),
+            request,
+            lines,
+            " ".join(command_line(request, directory, cpu))
+            + " 3>channel.jsonl 4>samples.jsonl 5>output",
         )
-        finished = process.wait(guest, limit_seconds=request.limit_seconds)
-    result = Boot(
-        console,
-        channel,
-        samples,
-        output,
-        timed_out=not finished,
-        exit_status=guest.returncode,
-        real_seconds=time.monotonic() - started,
-        command=" ".join(command_line(request, directory, cpu))
-        + " 3>channel.jsonl 4>samples.jsonl 5>output",
-    )
-    _check_started(result)
+    _check_ptrace(result)
+    machine.check_started(result)
     return result
 
 
-def _check_started(result: Boot) -> None:
+def _check_ptrace(result: Boot) -> None:
     """Tell a host that cannot run guests from a guest that failed."""
     if result.channel.stat().st_size:
         return
@@ -221,11 +131,3 @@ def _check_started(result: Boot) -> None:
             next_step="in a container, allow it with --cap-add SYS_PTRACE (or a seccomp profile "
             "that allows ptrace); otherwise check kernel.yama.ptrace_scope",
         )
-    if result.timed_out:
-        return
-    raise LabError(
-        f"the guest ended before its first process could report (exit status {result.exit_status})",
-        command=result.command,
-        log_tail=log,
-        next_step="read the end of the console log above",
-    )

@@ -14,6 +14,7 @@ import click
 from mglru import packages
 from mglru.build import Build, build_kernel, find_build, planned
 from mglru.kernel_id import KernelId
+from mglru.machines import MACHINES, UML
 from mglru.recipe import Recipe, make_recipe
 from mglru.source import Source, get_source, import_source
 from mglru.ui import Ui
@@ -40,17 +41,29 @@ def source_option(function: F) -> F:
     )(function)
 
 
+def machine_option(function: F) -> F:
+    """Add `--machine uml|qemu|kvm`."""
+    return click.option(
+        "--machine",
+        type=click.Choice(list(MACHINES)),
+        default=UML,
+        show_default=True,
+        help="uml: computing is free. qemu: x86, each instruction takes a nanosecond, about ten "
+        "times as slow to run. kvm: x86, real time.",
+    )(function)
+
+
 def import_sources(own: Sequence[Path], ui: Ui) -> dict[str, Source]:
     """Take the user's kernel trees into the cache, one a base."""
     sources = [import_source(path, note=ui.note) for path in own]
     return {source.base: source for source in sources}
 
 
-def recipe_for(kernel: KernelId, sources: dict[str, Source], ui: Ui) -> Recipe:
+def recipe_for(kernel: KernelId, sources: dict[str, Source], ui: Ui, machine: str = UML) -> Recipe:
     """Return the recipe of a kernel, fetching its source if need be (remembered in `sources`)."""
     if kernel.base not in sources:
         sources[kernel.base] = get_source(kernel.base, note=ui.note)
-    return make_recipe(kernel, sources[kernel.base])
+    return make_recipe(kernel, sources[kernel.base], MACHINES[machine].kernel)
 
 
 def planned_builds(
@@ -62,11 +75,13 @@ def planned_builds(
     return {kernel: planned(recipe) for kernel, recipe in recipes.items()}
 
 
-def build_all(kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui) -> dict[KernelId, Build]:
-    """Build every kernel that is not in the cache, installing what that needs."""
-    packages.ensure(packages.KERNEL_BUILD, ui)
+def build_all(
+    kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui, machine: str = UML
+) -> dict[KernelId, Build]:
+    """Build every kernel that is not in the cache, installing what that and the machine need."""
+    packages.ensure({**packages.KERNEL_BUILD, **MACHINES[machine].packages}, ui)
     sources = import_sources(own, ui)
-    recipes = {kernel: recipe_for(kernel, sources, ui) for kernel in kernels}
+    recipes = {kernel: recipe_for(kernel, sources, ui, machine) for kernel in kernels}
     missing = {recipe.key for recipe in recipes.values() if not find_build(recipe)}
     if missing:
         ui.note(f"{len(missing)} kernel(s) to build")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mglru import cleaning, packages
-from mglru.cli.common import build_all, import_sources, source_option
+from mglru.cli.common import build_all, import_sources, machine_option, source_option
 from mglru.cli.kunit import kunit
 from mglru.errors import UsageError
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId
@@ -29,12 +29,13 @@ kernel.add_command(kunit)
 
 @kernel.command()
 @click.argument("names", nargs=-1, required=True, metavar="ID...")
+@machine_option
 @source_option
-def build(names: tuple[str, ...], own_sources: tuple[Path, ...]) -> None:
+def build(names: tuple[str, ...], *, machine: str, own_sources: tuple[Path, ...]) -> None:
     """Build kernels and print where they are."""
     ui = Ui()
     kernels = [KernelId.parse(name) for name in names]
-    for identity, built in build_all(kernels, own_sources, ui).items():
+    for identity, built in build_all(kernels, own_sources, ui, machine).items():
         click.echo(f"{identity}\t{built.recipe.release}\t{built.image}")
 
 

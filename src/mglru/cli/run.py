@@ -12,14 +12,16 @@ import click
 
 from mglru import packages, prepared, spread
 from mglru.build import Build
-from mglru.cli.common import build_all, source_option
+from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
 from mglru.compare import Named
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.ingredients import get_ingredients
 from mglru.kernel_id import KernelId, parse_list
+from mglru.machines import KVM, MACHINES, UML
 from mglru.provenance import run_info
+from mglru.qemu import check_kvm
 from mglru.results import ResultFile, RunResult
 from mglru.run import Job, failures, make_jobs, parallel_boots, run_jobs
 from mglru.ui import Ui
@@ -42,6 +44,7 @@ class Session:
         ui: gets the progress.
         file: where results are kept, boot by boot.
         needed: Debian packages that the runs need.
+        machine: on which machine.
     """
 
     def __init__(
@@ -51,12 +54,16 @@ class Session:
         ui: Ui,
         file: ResultFile,
         needed: Mapping[str, str] = packages.ALL,
+        machine: str = UML,
     ) -> None:
         self.ui = ui
         self.file = file
         self._own = own
+        self._machine = machine
+        if machine == KVM:
+            check_kvm()
         packages.ensure(needed, ui)
-        self.builds = build_all(kernels, own, ui)
+        self.builds = build_all(kernels, own, ui, machine)
 
     def run(
         self,
@@ -77,11 +84,12 @@ class Session:
             seed=seed,
             settings=settings,
             userland=first.userland,
+            machine=MACHINES[self._machine],
         )
         self.file.begin(info)
         if outputs:
             jobs = [replace(job, outputs=outputs) for job in jobs]
-        run_jobs(jobs, self.ui, self.file.add, parallel_boots(experiment))
+        run_jobs(jobs, self.ui, self.file.add, parallel_boots(first.experiment))
         return self.file.runs[-1]
 
     def jobs(
@@ -95,6 +103,7 @@ class Session:
             seed=seed,
             vary_seed=vary_seed,
             userland=found.userland,
+            machine=self._machine,
         )
 
     def _stock(self) -> Build:
@@ -151,7 +160,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="EXPERIMENT...")
 @click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
-@click.option("--machine", type=click.Choice(["uml"]), default="uml", show_default=True)
+@machine_option
 @click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
@@ -175,14 +184,13 @@ def run(
     Boot i of every kernel gets the seed + i: the same operations on every kernel, others in
     every boot.
     """
-    del machine  # there is one so far
     ui = Ui()
     experiments = [load_experiment(name, settings) for name in names]
     chosen = [parse_list(kernels or ",".join(each.kernels)) for each in experiments]
     results = []
     with ResultFile(json_file or "/dev/null") as file:
         for experiment, kernel_ids in zip(experiments, chosen, strict=True):
-            session = Session(kernel_ids, own_sources, ui, file)
+            session = Session(kernel_ids, own_sources, ui, file, machine=machine)
             result = session.run(
                 experiment, boots=boots or experiment.boots, seed=seed, settings=settings
             )
@@ -198,12 +206,16 @@ def run(
 @click.option("--kernels", default="6.12,6.12+next", show_default=True, metavar="A,B,...")
 @click.option("--boots", type=click.IntRange(2, 1000), default=3, show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
+@machine_option
 @source_option
 def selftest(
     name: str,
     *,
     kernels: str,
+    machine: str,
+    settings: tuple[str, ...],
     boots: int,
     seed: int,
     json_file: str | None,
@@ -214,15 +226,15 @@ def selftest(
     The goal is a spread of 0; over 0.5 % in any headline figure is a failure.
     """
     ui = Ui()
-    experiment = load_experiment(name)
-    if experiment.time == "real":
+    experiment = load_experiment(name, settings)
+    if MACHINES[machine].fit(experiment).time == "real":
         raise UsageError(
-            f"{name} measures real time, which never repeats exactly",
-            next_step="choose one in virtual time; ./mglru experiments tells",
+            f"{name} measures real time on the machine {machine}, which never repeats exactly",
+            next_step="choose one in virtual time (./mglru experiments tells), or --machine qemu",
         )
     with ResultFile(json_file or "/dev/null") as file:
-        session = Session(parse_list(kernels), own_sources, ui, file)
-        result = session.run(experiment, boots=boots, seed=seed, vary_seed=False)
+        session = Session(parse_list(kernels), own_sources, ui, file, machine=machine)
+        result = session.run(experiment, boots=boots, seed=seed, settings=settings, vary_seed=False)
     spreads = spread.spread([result])
     click.echo(spread.render(spreads), nl=False, err=json_file == "-")
     worst = spread.widest(spreads, [headline.name for headline in result.headline])

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A root file system for guests that do not see the host's files: what a plan names, no more.
+
+Every file lies at its own path, so that a plan is the same on all machines. Programs of the host
+bring their libraries.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from mglru import process
+from mglru.dataset import EXT4_OPTIONS, IMAGE, TIME, UUID
+from mglru.paths import cache_dir, locked, require_space, staged
+
+# What guest/init.c mounts things on.
+MOUNT_POINTS = ("proc", "sys", "dev", "run", "tmp", "mnt", "etc")
+# Where boots have it, whose directories have random names.
+PLAN = "plan"
+LIMIT_SECONDS = 600
+SPARE_MB = 8
+# Journals, reserved blocks and tables of inodes that are never used: nobody writes to it.
+MKE2FS = ("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal")
+# An inode for so many bytes: an unpacked package has many small files.
+BYTES_PER_INODE = 8192
+_WORD = re.compile(r"[\w./+-]+")
+_LIBRARY = re.compile(r"(/\S+)(?= \(0x)")
+# Userland images are made anew when this module makes them differently.
+FORMAT = 1
+
+
+def host_programs(words: Iterable[str]) -> list[Path]:
+    """Return the host's programs that words of a plan name, as shells would find them."""
+    names = {name for word in words for name in _WORD.findall(word)}
+    found = {shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in names}
+    return sorted(Path(program) for program in found if program)
+
+
+@functools.cache
+def libraries(program: Path) -> tuple[Path, ...]:
+    """Return the files that a program of the host is loaded with; a static one has none."""
+    text = process.run(
+        ["ldd", program], purpose=f"find the libraries of {program}", ok=(0, 1), limit_seconds=60
+    )
+    return tuple(Path(name) for name in _LIBRARY.findall(text))
+
+
+def make_root(
+    directory: Path,
+    plan: str,
+    files: Iterable[Path],
+    links: Mapping[Path, str],
+    mount_points: Iterable[Path],
+) -> Path:
+    """Make the image of a root file system in a directory and return it.
+
+    Args:
+        directory: gets the image, and is used to make it.
+        plan: becomes the file PLAN.
+        files: what it holds, at their own paths.
+        links: symbolic links by their own paths.
+        mount_points: empty directories.
+
+    Raises:
+        LabError: no space, or mke2fs is missing.
+    """
+    tree = directory / "root"
+    for name in MOUNT_POINTS:
+        (tree / name).mkdir(parents=True)
+    (tree / PLAN).write_text(plan)
+    for path in mount_points:
+        _below(tree, path).mkdir(parents=True, exist_ok=True)
+    for path in sorted({*files}):
+        _place(tree, path)
+    for path, goal in links.items():
+        _parent(tree, path)
+        _below(tree, path).symlink_to(goal)
+    image = directory / "root.img"
+    _make_image(tree, image)
+    shutil.rmtree(tree)
+    return image
+
+
+def userland_image(tree: Path) -> Path:
+    """Return the image of an unpacked userland's tree, made if the cache has none.
+
+    A tree in the cache does not change, and its directory's name tells its content.
+    """
+    key = hashlib.sha256(f"{FORMAT} {tree.parent.name}".encode()).hexdigest()[:12]
+    target = cache_dir("datasets") / f"userland-{key}"
+    with locked(target):
+        if not target.is_dir():
+            require_space(target.parent, 2 * _tree_bytes(tree), "an image of the guest's programs")
+            with staged(target) as staging:
+                _make_image(tree, staging / IMAGE)
+    os.utime(target)
+    return target / IMAGE
+
+
+def _below(tree: Path, path: Path) -> Path:
+    return tree / path.relative_to("/")
+
+
+def _parent(tree: Path, path: Path) -> None:
+    """Make the directories above a path as the host has them: /bin may be a link."""
+    for above in reversed(path.parents[:-1]):
+        _below(tree, above.resolve()).mkdir(parents=True, exist_ok=True)
+        link = _below(tree, above.parent.resolve() / above.name)
+        if above.is_symlink() and not link.is_symlink():
+            link.symlink_to(above.readlink())
+
+
+def _place(tree: Path, path: Path) -> None:
+    """Copy a file, and if it is a link, what it points to."""
+    _parent(tree, path)
+    real = path.parent.resolve()
+    copy = _below(tree, real / path.name)
+    if copy.exists() or copy.is_symlink():
+        return
+    if path.is_symlink():
+        copy.symlink_to(path.readlink())
+        _place(tree, Path(os.path.normpath(real / path.readlink())))
+        return
+    shutil.copyfile(path, copy)
+    copy.chmod(0o755)
+    os.utime(copy, (TIME, TIME))
+
+
+def _tree_bytes(tree: Path) -> int:
+    return sum(path.lstat().st_size for path in _files(tree))
+
+
+def _files(tree: Path) -> Iterator[Path]:
+    for directory, _names, files in os.walk(tree):
+        yield from (Path(directory, name) for name in files)
+
+
+def _make_image(tree: Path, image: Path) -> None:
+    """Make an ext4 of a tree, with no more room than it needs."""
+    blocks = [-(-path.lstat().st_size // 4096) for path in _files(tree)]
+    megabytes = (sum(blocks) + 2 * len(blocks)) * 4096 * 102 // 100 // 1_000_000 + SPARE_MB
+    process.run(
+        [
+            *(*MKE2FS, "-U", UUID, "-E", EXT4_OPTIONS, "-i", str(BYTES_PER_INODE)),
+            *("-d", tree, image, f"{megabytes}M"),
+        ],
+        purpose="make the guest's root image",
+        env={"E2FSPROGS_FAKE_TIME": str(TIME)},
+        limit_seconds=LIMIT_SECONDS,
+        next_step="check the free space of the cache",
+    )

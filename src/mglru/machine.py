@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What all machines have in common: a request to boot, and what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from mglru import process
+from mglru.errors import LabError
+
+HOST_ROOT = "/run/host"  # guest/init.c binds the host's root there
+# The guest's serial line for what a user's program prints.
+OUTPUT_DEVICE = "/dev/ttyS2"
+_SIZE = re.compile(r"(\d+)([MG])")
+
+
+@dataclass(frozen=True)
+class BootRequest:
+    """What to boot and what it shall do.
+
+    Attributes:
+        image: the kernel.
+        init: the guest's first process (a host path).
+        plan: lines for it, see guest/init.c.
+        memory: the guest's memory, as `2G`.
+        seed: makes all of the kernel's randomness, on virtual time.
+        virtual_time: the guest's clock is not the host's; on User Mode Linux computing is free
+            then, and only waiting takes time.
+        limit_seconds: real time after which the guest is killed.
+        options: further words for the kernel's command line.
+        files: what the plan names of the host's files, for a machine that does not see them.
+        disk: the image that the plan copies to the guest's disk, likewise.
+        userland: the tree that the plan makes the guest's root, likewise.
+    """
+
+    image: Path
+    init: Path
+    plan: tuple[str, ...]
+    memory: str
+    seed: int
+    virtual_time: bool
+    limit_seconds: float
+    options: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    disk: Path | None = None
+    userland: Path | None = None
+
+
+@dataclass(frozen=True)
+class Boot:
+    """How a boot went.
+
+    Attributes:
+        console: the guest's console log.
+        channel: what the guest reported, JSON lines.
+        samples: what its sampler reported, JSON lines.
+        output: what a user's program printed, see guest/command.c; else empty.
+        timed_out: it was killed at its limit.
+        exit_status: of the kernel's process; 0 after a power-off.
+        real_seconds: how long it took.
+        command: the shell command that boots it again.
+    """
+
+    console: Path
+    channel: Path
+    samples: Path
+    output: Path
+    timed_out: bool
+    exit_status: int
+    real_seconds: float
+    command: str
+
+    @property
+    def reported(self) -> bytes:
+        """All that the guest reported; what comes last on the channel comes last here, too."""
+        return self.samples.read_bytes() + b"\n" + self.channel.read_bytes()
+
+
+def guest_path(path: Path | str) -> str:
+    """Return the path of a host file as the guest sees it, whatever its tmpfs cover."""
+    return f"{HOST_ROOT}{Path(path).resolve()}"
+
+
+def size_bytes(text: str) -> int:
+    """Read a size such as `512M` or `2G`.
+
+    Raises:
+        LabError: not a size.
+    """
+    match = _SIZE.fullmatch(text)
+    if not match:
+        raise LabError(f"'{text}' is not a size", next_step="write it as 512M or 2G")
+    return int(match[1]) << {"M": 20, "G": 30}[match[2]]
+
+
+class Lines:
+    """The files that get what a guest says, in the directory of its boot.
+
+    Args:
+        directory: of the boot.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.console = directory / "console.log"
+        self.channel = directory / "channel.jsonl"
+        self.samples = directory / "samples.jsonl"
+        self.output = directory / "output"
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[list[BinaryIO]]:
+        """Open all of them to append to, the console first."""
+        with contextlib.ExitStack() as stack:
+            paths = (self.console, self.channel, self.samples, self.output)
+            yield [stack.enter_context(path.open("ab")) for path in paths]
+
+
+def wait(
+    start: Callable[[], subprocess.Popen[bytes]],
+    request: BootRequest,
+    lines: Lines,
+    command: str,
+) -> Boot:
+    """Start a guest and return when it is gone, at its limit if not before.
+
+    Args:
+        start: starts the guest's process, the leader of a group of its own.
+        request: what is booted.
+        lines: where the guest's lines go.
+        command: the shell command that boots it again.
+    """
+    started = time.monotonic()
+    guest = start()
+    finished = process.wait(guest, limit_seconds=request.limit_seconds)
+    return Boot(
+        *(lines.console, lines.channel, lines.samples, lines.output),
+        timed_out=not finished,
+        exit_status=guest.returncode,
+        real_seconds=time.monotonic() - started,
+        command=command,
+    )
+
+
+def check_started(result: Boot) -> None:
+    """Tell a guest that never came to its first process from one that failed.
+
+    Raises:
+        LabError: it ended before it reported anything.
+    """
+    if result.channel.stat().st_size or result.timed_out:
+        return
+    raise LabError(
+        f"the guest ended before its first process could report (exit status {result.exit_status})",
+        command=result.command,
+        log_tail=process.tail(result.console),
+        next_step="read the end of the console log above",
+    )

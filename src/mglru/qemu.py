@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The machines `qemu` and `kvm`: x86-64 on QEMU's small board `microvm`.
+
+On `qemu` the processor is emulated and its instructions are counted: each is a nanosecond of the
+guest's time, which passes by nothing else while the guest computes, and at once while it waits.
+A device of the host that answers by itself would come at another instruction in every boot. So
+there is none: images lie in memory beyond the guest's own, and the serial lines take what is
+written before the next instruction.
+
+On `kvm` the host's processor runs the same kernel, in real time.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru import machine
+from mglru.cpus import one_cpu
+from mglru.errors import LabError, UsageError
+from mglru.guest_root import PLAN, host_programs, libraries, make_root, userland_image
+from mglru.machine import Boot, BootRequest, Lines, guest_path, size_bytes
+
+QEMU = "qemu-system-x86_64"
+KVM_DEVICE = Path("/dev/kvm")
+# `microvm` has its memory from here on above what 32 bits reach.
+LOW_MB = 3 << 10
+HIGH_ADDRESS = 4 << 30
+BOARD = "microvm,acpi=off,pic=on,pit=on,rtc=on,isa-serial=on,auto-kernel-cmdline=off"
+# Where the board has the first of its virtio devices, and its interrupt.
+VIRTIO_BUS = "virtio-mmio-bus.0"
+PHRAM = "/sys/module/phram/parameters/phram"
+VIRTIO_WORD = "virtio_mmio.device=512@0xfeb00000:5"
+# The guest's wall clock starts at the same moment in every boot, as on User Mode Linux.
+START = "2023-11-14T22:13:20"
+COUNTED = (
+    *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+    # Nothing random. String instructions count as one for each step, as memcpy() in words: a
+    # copy byte by byte is fast on real processors only.
+    *("-cpu", "max,-rdrand,-rdseed,-erms,-fsrm"),
+    *("-rtc", f"base={START},clock=vm"),
+)
+REAL = ("-accel", "kvm", "-cpu", "host", "-rtc", f"base={START}")
+# An instruction a nanosecond, which also is a cycle.
+COUNTED_WORDS = ("tsc_early_khz=1000000", "tsc=reliable")
+
+
+@dataclass(frozen=True)
+class Image:
+    """A disk image in the guest's memory.
+
+    Attributes:
+        file: the image, whole megabytes; the guest's writes stay in its memory.
+        address: where the guest has it.
+        megabytes: its size.
+    """
+
+    file: Path
+    address: int
+    megabytes: int
+
+
+def in_memory(files: Sequence[Path]) -> list[Image]:
+    """Lay disk images into the guest's memory, one after another."""
+    images, address = [], HIGH_ADDRESS
+    for file in files:
+        size = file.stat().st_size
+        images.append(Image(file, address, size >> 20))
+        address += size
+    return images
+
+
+def command_line(
+    request: BootRequest, directory: Path, images: Sequence[Image], cpu: int = 0
+) -> list[str]:
+    """Return the command that boots a request.
+
+    Args:
+        request: what to boot; in virtual time instructions are counted.
+        directory: where its plan lies and its lines go.
+        images: the guest's disks, its root last.
+        cpu: the host's CPU that it runs on.
+    """
+    lines = Lines(directory)
+    high_mb = sum(image.megabytes for image in images)
+    return [
+        *("taskset", "-c", str(cpu), QEMU, "-M", BOARD),
+        *(COUNTED if request.virtual_time else REAL),
+        *("-m", f"{LOW_MB + high_mb}M"),
+        *_memory(images),
+        *("-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"),
+        # What the kernel says before it has its console.
+        *("-chardev", f"file,id=early,append=on,path={lines.console}", "-serial", "chardev:early"),
+        *("-device", f"virtio-serial-device,bus={VIRTIO_BUS}"),
+        *_line("console", lines.console),
+        *_line("channel", lines.channel),
+        *_line("samples", lines.samples),
+        *_line("output", lines.output),
+        *("-kernel", str(request.image)),
+        *("-append", " ".join(_kernel_words(request, images))),
+    ]
+
+
+def _memory(images: Sequence[Image]) -> list[str]:
+    """Return the guest's own memory and the images, as nodes: they lie one after another."""
+    words = ["-object", f"memory-backend-ram,id=low,size={LOW_MB}M"]
+    words += ["-numa", "node,memdev=low,cpus=0"]
+    for number, image in enumerate(images):
+        backend = f"id=image{number},share=off,size={image.megabytes}M,mem-path={image.file}"
+        words += ["-object", f"memory-backend-file,{backend}"]
+        words += ["-numa", f"node,memdev=image{number}"]
+    return words
+
+
+def _line(name: str, file: Path) -> list[str]:
+    """Return a virtual console of the guest that goes to a file."""
+    return [
+        *("-chardev", f"file,id={name},append=on,path={file}"),
+        *("-device", f"virtconsole,chardev={name}"),
+    ]
+
+
+def _kernel_words(request: BootRequest, images: Sequence[Image]) -> tuple[str, ...]:
+    counted = (*COUNTED_WORDS, f"lab_seed={request.seed}") if request.virtual_time else ()
+    return (
+        *("earlyprintk=serial,ttyS0,115200", "console=hvc0", VIRTIO_WORD),
+        # The rest of the low memory is nobody's.
+        f"mem={size_bytes(request.memory) >> 20}M",
+        *(f"memmap={image.megabytes}M${image.address:#x}" for image in images),
+        f"phram.phram={_phram(images[-1])}",
+        *("root=/dev/mtdblock0", "rootfstype=ext4", "ro"),
+        # Nothing can switch this board off: QEMU ends when it restarts.
+        "reboot=t",
+        "null_blk.nr_devices=0",
+        *counted,
+        *request.options,
+        f"init={request.init}",
+        *("--", guest_path(f"/{PLAN}"), "restart"),
+    )
+
+
+def _phram(image: Image) -> str:
+    """Return how the driver of disks in memory is told of one; it calls them all by a name."""
+    return f"image,{image.address:#x},{image.megabytes}Mi"
+
+
+def _host_files(request: BootRequest) -> list[Path]:
+    """Return the files of the root image: what the plan names, and programs of the host."""
+    files = [request.init, *request.files]
+    if request.userland is None:
+        words = [word for line in request.plan for word in line.split("\t")]
+        words += ["mkswap"] if any(line.startswith("swap\t") for line in request.plan) else []
+        programs = host_programs(words)
+        files += [*programs, *(name for program in programs for name in libraries(program))]
+    return files
+
+
+def _prepare(request: BootRequest, directory: Path) -> list[Image]:
+    """Write the plan and make the guest's disks: its userland, its data, and last its root.
+
+    The kernel numbers them as it is told of them: the root has number 0, the plan tells the rest.
+    """
+    disks = [userland_image(request.userland)] if request.userland else []
+    # Read past the page cache, as a stream.
+    links = {request.disk: f"/dev/mtd{len(disks) + 1}"} if request.disk else {}
+    disks += [request.disk] if request.disk else []
+    plan = [f"write\t{PHRAM}\t{_phram(image)}" for image in in_memory(disks)]
+    if request.userland:
+        plan.append(f"mount\text4\t/dev/mtdblock1\t{guest_path(request.userland)}\tro")
+    text = "".join(f"{line}\n" for line in (*plan, *request.plan))
+    mount_points = [request.userland] if request.userland else []
+    (directory / PLAN).write_text(text)
+    root = make_root(directory, text, _host_files(request), links, mount_points)
+    return in_memory([*disks, root])
+
+
+def boot(request: BootRequest, directory: Path) -> Boot:
+    """Boot a guest, let it carry out its plan, and return when it is gone.
+
+    Args:
+        request: what to boot; instructions are counted if it wants virtual time, else the host's
+            processor runs it (KVM).
+        directory: an empty directory for the plan, the root image and the guest's lines.
+
+    Raises:
+        LabError: the guest could not start at all: no QEMU, no KVM, no memory.
+        UsageError: more memory than the board has room for.
+    """
+    if size_bytes(request.memory) > LOW_MB << 20:
+        raise UsageError(
+            f"a guest on QEMU has at most {LOW_MB} MB of memory, not {request.memory}",
+            next_step=f"--set guest.memory_mb={LOW_MB}, or less",
+        )
+    if not request.virtual_time:
+        check_kvm()
+    images = _prepare(request, directory)
+    lines = Lines(directory)
+    with one_cpu() as cpu, lines.opened() as (console, *_others):
+        command = command_line(request, directory, images, cpu)
+
+        def start() -> subprocess.Popen[bytes]:
+            try:
+                return subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=console,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise LabError(
+                    f"cannot boot a guest: {command[0]}: {error.strerror}",
+                    command=shlex.join(command),
+                    next_step="install util-linux and qemu-system-x86",
+                ) from error
+
+        result = machine.wait(start, request, lines, shlex.join(command))
+    machine.check_started(result)
+    return result
+
+
+def check_kvm() -> None:
+    """Make sure that this host lets its user run guests on its processor.
+
+    Raises:
+        LabError: it does not, and what is missing.
+    """
+    if not KVM_DEVICE.exists():
+        raise LabError(
+            f"this machine has no {KVM_DEVICE}: its processor, its firmware or its host does not "
+            "let it run guests",
+            next_step="--machine qemu needs none of that; else switch virtualisation on, and "
+            "sudo modprobe kvm_intel (or kvm_amd)",
+        )
+    if not os.access(KVM_DEVICE, os.R_OK | os.W_OK):
+        raise LabError(
+            f"{KVM_DEVICE} is there, but you may not use it",
+            next_step="sudo usermod -aG kvm $USER, then log in again; or --machine qemu",
+        )
