@@ -37,21 +37,30 @@ def _python(*arguments: str) -> Callable[[], bool]:
     return run
 
 
+def _pytest(marks: str) -> Callable[[], bool]:
+    return _python("pytest", "-q", "-p", "no:cacheprovider", "-m", marks)
+
+
 def source_steps() -> list[Step]:
     """Return the steps that need no kernel."""
     return [
         Step("ruff check", _python("ruff", "check", "--no-cache")),
         Step("ruff format", _python("ruff", "format", "--check", "--no-cache", "-q")),
         Step("mypy --strict", _python("mypy", "--cache-dir", os.devnull)),
-        Step("pytest", _python("pytest", "-q", "-p", "no:cacheprovider", "-m", "not guest")),
+        Step("pytest", _pytest("not guest and not qemu")),
     ]
 
 
 def guest_steps() -> list[Step]:
     """Return the steps that boot the kernels that an earlier step has built."""
     return [
-        Step("pytest -m guest", _python("pytest", "-q", "-p", "no:cacheprovider", "-m", "guest")),
+        Step("pytest -m guest", _pytest("guest")),
     ]
+
+
+def qemu_steps() -> list[Step]:
+    """Return the steps that boot the kernels that an earlier step has built for `qemu`."""
+    return [Step("pytest -m qemu", _pytest("qemu"))]
 
 
 def run_steps(steps: list[Step], ui: Ui) -> ExitCode:

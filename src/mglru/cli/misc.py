@@ -13,6 +13,7 @@ from mglru.cli.common import build_all
 from mglru.cli.series import check_base
 from mglru.experiment import load_experiment, names
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
+from mglru.machines import UML
 from mglru.recipe import make_recipe
 from mglru.series import load_series
 from mglru.source import cached
@@ -21,10 +22,20 @@ from mglru.ui import Ui
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Only what needs no kernel.")
-def test(*, quick: bool) -> int:
+@click.option(
+    "--machine",
+    type=click.Choice([UML, "qemu"]),
+    default=UML,
+    show_default=True,
+    help="qemu: only the tests that boot kernels on it, which CI has no time for.",
+)
+def test(*, quick: bool, machine: str) -> int:
     """Run all that CI runs: linters, types, tests, the series, builds and boots."""
     ui = Ui()
     packages.ensure(packages.TEST, ui)
+    if machine != UML:
+        builds = selfcheck.Step("build kernels", lambda: _kernels_build(ui, machine))
+        return selfcheck.run_steps([builds, *selfcheck.qemu_steps()], ui)
     steps = selfcheck.source_steps()
     if not quick:
         steps += [
@@ -36,9 +47,10 @@ def test(*, quick: bool) -> int:
     return selfcheck.run_steps(steps, ui)
 
 
-def _kernels_build(ui: Ui) -> bool:
-    names = (*selfcheck.GUEST_KERNELS, selfcheck.KUNIT_KERNEL)
-    return bool(build_all(parse_list(",".join(names)), (), ui))
+def _kernels_build(ui: Ui, machine: str = UML) -> bool:
+    own = (selfcheck.KUNIT_KERNEL,) if machine == UML else ()
+    names = ",".join((*selfcheck.GUEST_KERNELS, *own))
+    return bool(build_all(parse_list(names), (), ui, machine))
 
 
 def _series_are_fit(ui: Ui) -> bool:

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The x86 machine: how it is put together, and (marked `qemu`) what it promises when it boots."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mglru import channel, qemu
+from mglru.boot_check import Expectation, prove
+from mglru.build import Build, find_build
+from mglru.counters import cpu_figures
+from mglru.dataset import dataset_image
+from mglru.errors import LabError, UsageError
+from mglru.events import Counters
+from mglru.experiment import Experiment, load_experiment
+from mglru.guest_build import guest_program
+from mglru.guest_root import PLAN, host_programs, libraries, make_root
+from mglru.kernel_id import KernelId
+from mglru.machine import BootRequest
+from mglru.machines import MACHINES
+from mglru.plan import Inputs, make_plan
+from mglru.recipe import make_recipe
+from mglru.results import BootRecord
+from mglru.run import make_jobs, parallel_boots, run_jobs
+from mglru.selfcheck import GUEST_KERNELS
+from mglru.source import cached
+from mglru.ui import Ui
+
+GB = 1 << 30
+
+
+def a_request(tmp_path: Path, memory: str = "512M", *, virtual: bool = True) -> BootRequest:
+    return BootRequest(tmp_path / "vmlinux", Path("/init"), (), memory, 7, virtual, 60)
+
+
+def image(path: Path, megabytes: int) -> Path:
+    with path.open("wb") as file:
+        file.truncate(megabytes << 20)
+    return path
+
+
+def files_of(root: Path, directory: str) -> str:
+    """What debugfs lists of a directory of an image."""
+    return subprocess.run(
+        ["/usr/sbin/debugfs", "-R", f"ls -p {directory}", root],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+def test_images_lie_one_after_another_above_4_gb(tmp_path: Path) -> None:
+    files = [image(tmp_path / "a", 3), image(tmp_path / "b", 700), image(tmp_path / "c", 8)]
+    images = qemu.in_memory(files)
+    assert [one.address for one in images] == [4 * GB, 4 * GB + (3 << 20), 4 * GB + (703 << 20)]
+    command = qemu.command_line(a_request(tmp_path), tmp_path, images)
+    assert command[command.index("-m") + 1] == f"{3072 + 711}M"
+    words = command[command.index("-append") + 1].split()
+    assert "mem=512M" in words
+    assert f"memmap=8M${4 * GB + (703 << 20):#x}" in words
+    # The root is the last of them, and what comes after `--` is not for the kernel.
+    assert f"phram.phram=image,{4 * GB + (703 << 20):#x},8Mi" in words
+    assert words[words.index("--") + 1 :] == ["/run/host/plan", "restart"]
+
+
+def test_instructions_are_counted_and_the_seed_is_told(tmp_path: Path) -> None:
+    images = qemu.in_memory([image(tmp_path / "root", 1)])
+    counted = " ".join(qemu.command_line(a_request(tmp_path), tmp_path, images))
+    assert "-icount shift=0,sleep=off" in counted
+    assert " lab_seed=7 " in counted
+    real = " ".join(qemu.command_line(a_request(tmp_path, virtual=False), tmp_path, images))
+    assert "-accel kvm" in real
+    assert "icount" not in real
+    assert "lab_seed" not in real
+    assert "tsc" not in real
+
+
+def test_more_memory_than_the_board_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="at most 3072 MB") as caught:
+        qemu.boot(a_request(tmp_path, "4G"), tmp_path)
+    assert "guest.memory_mb=3072" in caught.value.next_step
+
+
+def test_a_host_without_kvm_is_told_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qemu, "KVM_DEVICE", tmp_path / "kvm")
+    with pytest.raises(LabError, match="has no") as caught:
+        qemu.check_kvm()
+    assert "--machine qemu" in caught.value.next_step
+
+
+def test_a_missing_emulator_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = qemu.command_line
+    monkeypatch.setattr(
+        qemu, "command_line", lambda *arguments: ["no-such-program", *real(*arguments)]
+    )
+    request = replace(a_request(tmp_path), init=Path("/bin/true"))
+    with pytest.raises(LabError, match="no-such-program") as caught:
+        qemu.boot(request, tmp_path)
+    assert "qemu-system-x86" in caught.value.next_step
+
+
+def test_a_root_has_what_the_plan_names_at_its_own_path(tmp_path: Path) -> None:
+    program = tmp_path / "some" / "program"
+    program.parent.mkdir()
+    program.write_text("content")
+    (tmp_path / "boot").mkdir()
+    root = make_root(
+        tmp_path / "boot",
+        "the plan",
+        [program],
+        links={tmp_path / "disk": "/dev/mtd1"},
+        mount_points=[tmp_path / "userland"],
+    )
+    assert {"proc", "sys", "dev", "run", "tmp", "mnt", PLAN} <= set(files_of(root, "/").split("/"))
+    assert "/program/" in files_of(root, str(program.parent))
+    assert {"disk", "userland"} <= set(files_of(root, str(tmp_path)).split("/"))
+    assert root.stat().st_size % (1 << 20) == 0
+
+
+def test_programs_of_the_host_bring_their_libraries(tmp_path: Path) -> None:
+    found = host_programs(["/bin/sh", "-c", "touch /mnt/data/* >no-such-program"])
+    assert {path.name for path in found} >= {"sh", "touch"}
+    shell = next(path for path in found if path.name == "sh")
+    needed = libraries(shell)
+    assert any(path.name.startswith("libc.") for path in needed)
+    root = make_root(tmp_path, "", [shell, *needed], {}, [])
+    # The shell is a link on Debian, and comes with what it points to.
+    assert f"/{shell.resolve().name}/" in files_of(root, "/usr/bin")
+
+
+def test_an_experiment_gets_the_machines_time_and_a_longer_limit() -> None:
+    experiment = load_experiment("memcg-create")
+    assert MACHINES["uml"].fit(experiment).time == "real"
+    fitting = MACHINES["qemu"].fit(experiment)
+    assert fitting.time == "instructions"
+    assert fitting.limit_seconds > experiment.limit_seconds
+    assert MACHINES["kvm"].fit(experiment).time == "real"
+    assert parallel_boots(MACHINES["kvm"].fit(experiment)) == 1
+
+
+def test_only_a_machine_that_counts_runs_what_is_about_instructions() -> None:
+    experiment = load_experiment("read-twice", ["time=instructions"])
+    with pytest.raises(UsageError, match="does not count"):
+        MACHINES["uml"].fit(experiment)
+    assert MACHINES["qemu"].fit(experiment).time == "instructions"
+
+
+def test_where_sampling_takes_time_only_what_is_asked_for_is_sampled() -> None:
+    experiment = load_experiment("oom-aging")
+    assert experiment.sampling
+    assert MACHINES["qemu"].fit(experiment).sampling is None
+    asked = load_experiment("oom-aging", ["sample.interval_ms=100"])
+    assert MACHINES["qemu"].fit(asked).sampling
+
+
+def test_the_processors_time_is_counted_where_computing_takes_time() -> None:
+    inputs = Inputs(lambda name: Path("/", name), None, None, 1, (), classic=False)
+    line = "env\tMGLRU_CPU\t1"
+    assert line not in make_plan(load_experiment("memcg-create"), inputs)
+    assert line in make_plan(MACHINES["qemu"].fit(load_experiment("memcg-create")), inputs)
+
+
+def snapshot(phase: str, clock_ns: int, usage: int) -> Counters:
+    stat = {"usage_usec": usage, "user_usec": usage // 4, "system_usec": usage - usage // 4}
+    fields = {"event": "counters", "phase": phase, "clock_ns": clock_ns, "vmstat": {}}
+    return Counters.model_validate({**fields, "cpu.stat": stat})
+
+
+def test_instructions_are_shared_out_to_operations() -> None:
+    begin, end = snapshot("begin", 1_000_000_000, 4_000), snapshot("end", 3_000_000_000, 1_204_000)
+    figures = cpu_figures(begin, end, per_second=300.0)
+    assert figures["cpu_seconds"] == 1.2
+    assert figures["cpu_user_seconds"] + figures["cpu_system_seconds"] == pytest.approx(1.2)
+    # 1.2 G instructions for 600 operations.
+    assert figures["instructions_per_operation"] == pytest.approx(2e6)
+    assert "instructions_per_operation" not in cpu_figures(begin, end, None)
+    assert cpu_figures(begin, begin, 300.0) == {}
+
+
+# --- with kernels: ./mglru test --machine qemu
+
+
+def builds() -> dict[KernelId, Build]:
+    found = {}
+    for kernel in map(KernelId.parse, GUEST_KERNELS):
+        source = cached(kernel.base)
+        assert source, "run ./mglru test --machine qemu"
+        build = find_build(make_recipe(kernel, source, "qemu"))
+        assert build, "run ./mglru test --machine qemu"
+        found[kernel] = build
+    return found
+
+
+def run(experiment: Experiment, quiet: Ui, boots: int = 1) -> list[BootRecord]:
+    picture = dataset_image(experiment.dataset, note=quiet.note) if experiment.dataset else None  # type: ignore[arg-type]
+    jobs = make_jobs(
+        *(experiment, builds(), picture), boots=boots, seed=1, vary_seed=False, machine="qemu"
+    )
+    records: list[BootRecord] = []
+    run_jobs(jobs, quiet, records.append, parallel_boots(jobs[0].experiment))
+    assert [record.problems for record in records] == [[]] * len(jobs)
+    return records
+
+
+@pytest.mark.qemu
+def test_one_seed_gives_one_result_to_the_instruction(quiet: Ui) -> None:
+    settings = ["dataset.size_mb=64", "dataset.file_mb=32", "limit=8M", "guest.memory_mb=512"]
+    records = run(load_experiment("read-twice", settings), quiet, boots=2)
+    for kernel in GUEST_KERNELS:
+        first, second = (record.metrics for record in records if record.kernel == kernel)
+        assert first == second
+        # Every page of the second pass was read before.
+        assert first["workingset_refault_file"] >= (32 - 8) << 8
+        assert first["cpu_seconds"] > 0
+
+
+@pytest.mark.qemu
+def test_aging_walks_page_tables(tmp_path: Path) -> None:
+    build = builds()[KernelId.parse("6.12")]
+    request = BootRequest(
+        build.image,
+        guest_program("init"),
+        ("lru_gen",),
+        "512M",
+        1,
+        virtual_time=True,
+        limit_seconds=120,
+    )
+    report = channel.parse(qemu.boot(request, tmp_path).reported)
+    prove(report, Expectation(build.recipe.kernel, build.recipe, (), walks=True))
+    with pytest.raises(LabError, match="lru_gen/enabled"):
+        prove(report, Expectation(build.recipe.kernel, build.recipe, (), walks=False))
+
+
+@pytest.mark.qemu
+def test_a_guest_that_hangs_is_killed_at_its_limit(tmp_path: Path) -> None:
+    build = builds()[KernelId.parse("6.12")]
+    request = BootRequest(
+        build.image,
+        guest_program("init"),
+        ("step\tloop\t-\t/bin/sh\t-c\twhile :; do :; done",),
+        "512M",
+        1,
+        virtual_time=True,
+        limit_seconds=15,
+    )
+    assert qemu.boot(request, tmp_path).timed_out
+
+
+@pytest.mark.qemu
+def test_a_panic_ends_the_guest_and_is_in_the_log(tmp_path: Path) -> None:
+    build = builds()[KernelId.parse("6.12")]
+    request = BootRequest(
+        build.image,
+        guest_program("init"),
+        ("write\t/proc/sysrq-trigger\tc",),
+        "512M",
+        1,
+        virtual_time=True,
+        limit_seconds=60,
+    )
+    outcome = qemu.boot(request, tmp_path)
+    assert not outcome.timed_out
+    assert not channel.parse(outcome.reported).done
