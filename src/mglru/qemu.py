@@ -44,7 +44,7 @@ COUNTED = (
     *("-cpu", "max,-rdrand,-rdseed,-erms,-fsrm"),
     *("-rtc", f"base={START},clock=vm"),
 )
-REAL = ("-accel", "kvm", "-cpu", "host", "-rtc", f"base={START}")
+REAL = ("-accel", "kvm", "-cpu", "host,-arch-capabilities", "-rtc", f"base={START}")
 # An instruction a nanosecond, which also is a cycle.
 COUNTED_WORDS = ("tsc_early_khz=1000000", "tsc=reliable")
 
