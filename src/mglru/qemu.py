@@ -18,8 +18,9 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from mglru import machine
+from mglru import machine, process
 from mglru.cpus import one_cpu
 from mglru.errors import LabError, UsageError
 from mglru.guest_root import PLAN, host_programs, libraries, make_root, userland_image
@@ -27,6 +28,7 @@ from mglru.machine import Boot, BootRequest, Lines, guest_path, size_bytes
 
 QEMU = "qemu-system-x86_64"
 KVM_DEVICE = Path("/dev/kvm")
+KVM_GAVE_UP = "KVM internal error"
 # `microvm` has its memory from here on above what 32 bits reach.
 LOW_MB = 3 << 10
 HIGH_ADDRESS = 4 << 30
@@ -201,26 +203,40 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     lines = Lines(directory)
     with one_cpu() as cpu, lines.opened() as (console, *_others):
         command = command_line(request, directory, images, cpu)
-
-        def start() -> subprocess.Popen[bytes]:
-            try:
-                return subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=console,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise LabError(
-                    f"cannot boot a guest: {command[0]}: {error.strerror}",
-                    command=shlex.join(command),
-                    next_step="install util-linux and qemu-system-x86",
-                ) from error
-
-        result = machine.wait(start, request, lines, shlex.join(command))
+        result = machine.wait(lambda: _start(command, console), request, lines, shlex.join(command))
+    _check_kvm_works(result)
     machine.check_started(result)
     return result
+
+
+def _start(command: list[str], console: BinaryIO) -> subprocess.Popen[bytes]:
+    """Start QEMU; what it has to say itself goes to the console log."""
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LabError(
+            f"cannot boot a guest: {command[0]}: {error.strerror}",
+            command=shlex.join(command),
+            next_step="install util-linux and qemu-system-x86",
+        ) from error
+
+
+def _check_kvm_works(result: Boot) -> None:
+    """Tell a host whose KVM gives up (some virtual machines have such) from a guest that hangs."""
+    log = process.tail(result.console, lines=100)
+    if result.timed_out and any(line.startswith(KVM_GAVE_UP) for line in log):
+        raise LabError(
+            "the host's KVM gave up on the guest",
+            command=result.command,
+            log_tail=log,
+            next_step="--machine qemu needs no KVM",
+        )
 
 
 def check_kvm() -> None:
