@@ -20,7 +20,7 @@ from mglru.experiment import Experiment, load_experiment
 from mglru.guest_build import guest_program
 from mglru.guest_root import PLAN, host_programs, libraries, make_root
 from mglru.kernel_id import KernelId
-from mglru.machine import BootRequest
+from mglru.machine import Boot, BootRequest, Lines
 from mglru.machines import MACHINES
 from mglru.plan import Inputs, make_plan
 from mglru.recipe import make_recipe
@@ -92,6 +92,18 @@ def test_a_host_without_kvm_is_told_what_is_missing(
     with pytest.raises(LabError, match="has no") as caught:
         qemu.check_kvm()
     assert "--machine qemu" in caught.value.next_step
+
+
+def test_a_kvm_that_gives_up_is_told_apart_from_a_guest_that_hangs(tmp_path: Path) -> None:
+    lines = Lines(tmp_path)
+    for path in (lines.console, lines.channel, lines.samples, lines.output):
+        path.touch()
+    paths = (lines.console, lines.channel, lines.samples, lines.output)
+    hung = Boot(*paths, timed_out=True, exit_status=-9, real_seconds=1, command="qemu")
+    qemu._check_kvm_works(hung)
+    lines.console.write_text("Booting\nKVM internal error. Suberror: 1\nemulation failure\n")
+    with pytest.raises(LabError, match="gave up"):
+        qemu._check_kvm_works(hung)
 
 
 def test_a_missing_emulator_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
