@@ -19,9 +19,10 @@ from mglru.build import Build
 from mglru.errors import LabError, UsageError
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
+from mglru.machine import BootRequest
 from mglru.output_file import OutputFile
 from mglru.paths import cache_dir
-from mglru.uml import BootRequest, boot
+from mglru.uml import boot
 
 VARIANT = ("kunit", "")
 MEMORY = "256M"
