@@ -18,7 +18,19 @@ from mglru.paths import REPO
 
 def alive(pid: int) -> bool:
     stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def ends(pid: int) -> bool:
+    """Whether the process ends soon: a busy machine takes its time after SIGKILL."""
+    for _ in range(500):
+        if not alive(pid):
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def test_output_is_returned_and_kept() -> None:
@@ -53,7 +65,7 @@ def test_a_program_over_its_limit_is_killed_with_its_children(tmp_path: Path) ->
     script = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
     with pytest.raises(LabError, match=r"over 0\.5 s"):
         process.run(["sh", "-c", script], purpose="wait", limit_seconds=0.5)
-    assert not alive(int((tmp_path / "pid").read_text()))
+    assert ends(int((tmp_path / "pid").read_text()))
 
 
 def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
@@ -71,7 +83,7 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     assert alive(child)
     lab.send_signal(signal.SIGINT)
     lab.wait(timeout=30)
-    assert not alive(child)
+    assert ends(child)
 
 
 def test_the_end_of_a_log_can_be_read(tmp_path: Path) -> None:
