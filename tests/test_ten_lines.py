@@ -56,5 +56,5 @@ def test_the_example_runs_and_shows_what_it_says(tmp_path: Path, quiet: Ui) -> N
     assert refaults[1] < refaults[0]
     for record in records:
         megabytes = (pages + record.metrics["workingset_refault_file"]) / 256
-        # null_blk grants its bandwidth in fifties of a second, so the last one may be paid for.
+        # null_blk grants its bandwidth in fiftieths of a second: one may be in hand at the start.
         assert record.metrics["read_seconds"] >= megabytes / 1700 - 0.02
