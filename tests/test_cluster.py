@@ -204,7 +204,8 @@ def test_a_worker_waits_for_its_scheduler(tmp_path: Path, cache: Path) -> None:
         assert "1 boot(s) at once" in worker.stderr.readline()
     finally:
         worker.terminate()
-        worker.communicate(timeout=30)
+        # It takes its leave from the scheduler, which has 30 s to answer if it has just begun.
+        worker.communicate(timeout=120)
         late.stop()
 
 
