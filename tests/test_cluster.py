@@ -204,9 +204,11 @@ def test_a_worker_waits_for_its_scheduler(tmp_path: Path, cache: Path) -> None:
         assert "1 boot(s) at once" in worker.stderr.readline()
     finally:
         worker.terminate()
-        # It takes its leave from the scheduler, which has 30 s to answer if it has just begun.
-        worker.communicate(timeout=120)
-        late.stop()
+        try:
+            # It takes its leave from the scheduler, which has 30 s to answer if it has just begun.
+            worker.communicate(timeout=120)
+        finally:
+            late.stop()
 
 
 def test_without_workers_the_wait_has_an_end(job: PointJob, home: Cluster) -> None:
