@@ -220,6 +220,11 @@ def run(experiment: Experiment, quiet: Ui, boots: int = 1) -> list[BootRecord]:
     return records
 
 
+def small_guest(init: Path, *plan: str, limit_seconds: float) -> BootRequest:
+    image = builds()[KernelId.parse("6.12")].image
+    return BootRequest(image, init, plan, "512M", 1, virtual_time=True, limit_seconds=limit_seconds)
+
+
 @pytest.mark.qemu
 def test_one_seed_gives_one_result_to_the_instruction(quiet: Ui) -> None:
     settings = ["dataset.size_mb=64", "dataset.file_mb=32", "limit=8M", "guest.memory_mb=512"]
@@ -235,15 +240,7 @@ def test_one_seed_gives_one_result_to_the_instruction(quiet: Ui) -> None:
 @pytest.mark.qemu
 def test_aging_walks_page_tables(tmp_path: Path) -> None:
     build = builds()[KernelId.parse("6.12")]
-    request = BootRequest(
-        build.image,
-        guest_program("init"),
-        ("lru_gen",),
-        "512M",
-        1,
-        virtual_time=True,
-        limit_seconds=120,
-    )
+    request = small_guest(guest_program("init"), "lru_gen", limit_seconds=120)
     report = channel.parse(qemu.boot(request, tmp_path).reported)
     prove(report, Expectation(build.recipe.kernel, build.recipe, (), walks=True))
     with pytest.raises(LabError, match="lru_gen/enabled"):
@@ -252,28 +249,17 @@ def test_aging_walks_page_tables(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 def test_a_guest_that_hangs_is_killed_at_its_limit(tmp_path: Path) -> None:
-    build = builds()[KernelId.parse("6.12")]
-    request = BootRequest(
-        build.image,
-        guest_program("init"),
-        ("step\tloop\t-\t/bin/sh\t-c\twhile :; do :; done",),
-        "512M",
-        1,
-        virtual_time=True,
-        limit_seconds=15,
-    )
+    loop = "step\tloop\t-\t/bin/sh\t-c\twhile :; do :; done"
+    request = small_guest(guest_program("init"), loop, limit_seconds=15)
     assert qemu.boot(request, tmp_path).timed_out
 
 
 @pytest.mark.qemu
 def test_a_panic_ends_the_guest_and_is_told(tmp_path: Path) -> None:
-    build = builds()[KernelId.parse("6.12")]
     no_program = tmp_path / "init"
     no_program.write_text("not a program\n")
     (tmp_path / "boot").mkdir()
-    request = BootRequest(
-        build.image, no_program, (), "512M", 1, virtual_time=True, limit_seconds=120
-    )
+    request = small_guest(no_program, limit_seconds=120)
     with pytest.raises(LabError, match="before its first process could report") as caught:
         qemu.boot(request, tmp_path / "boot")
     assert any("Kernel panic" in line for line in caught.value.log_tail)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -328,15 +328,12 @@ def _make_image(data: Path, image: Path, spec: HostMade) -> None:
     else:
         _normalise([*files, data])
     environment = {"E2FSPROGS_FAKE_TIME": str(TIME)}
-    process.run(
-        [
-            *("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", UUID),
-            *("-E", EXT4_OPTIONS, *inodes),
-            *("-d", data, image, f"{spec.size_mb}M"),
-        ],
+    make_ext4(
+        data,
+        image,
+        spec.size_mb,
+        inodes,
         purpose="make the guest's disk image",
-        env=environment,
-        limit_seconds=LIMIT_SECONDS,
         next_step=spec.too_small,
     )
     # mke2fs takes owner and change time from the host's files.
@@ -351,6 +348,43 @@ def _make_image(data: Path, image: Path, spec: HostMade) -> None:
         limit_seconds=LIMIT_SECONDS,
     )
     commands.unlink()
+
+
+def make_ext4(
+    tree: Path,
+    image: Path,
+    megabytes: int,
+    options: Sequence[str],
+    *,
+    purpose: str,
+    next_step: str,
+    limit_seconds: float = LIMIT_SECONDS,
+) -> None:
+    """Make the image of an ext4 with the content of a directory, the same each time.
+
+    Args:
+        tree: the directory.
+        image: the file to make.
+        megabytes: its size.
+        options: further ones of mke2fs.
+        purpose: what this is for, as in "cannot <purpose>".
+        next_step: what to do if it fails.
+        limit_seconds: real time that it may take.
+
+    Raises:
+        LabError: mke2fs is missing, or the content does not fit.
+    """
+    process.run(
+        [
+            *("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", UUID),
+            *("-E", EXT4_OPTIONS, *options),
+            *("-d", tree, image, f"{megabytes}M"),
+        ],
+        purpose=purpose,
+        env={"E2FSPROGS_FAKE_TIME": str(TIME)},
+        limit_seconds=limit_seconds,
+        next_step=next_step,
+    )
 
 
 def _remove(tree: Path) -> None:

@@ -20,6 +20,8 @@ from mglru.paths import EXPERIMENTS
 from mglru.trace import TraceSpec
 
 Table = dict[str, Any]
+# What passes for time in a guest.
+Time = Literal["virtual", "real", "instructions"]
 
 # Short names for what is varied most.
 ALIASES = {"limit": "memcg.memory.max", "zipf": "trace.theta"}
@@ -187,7 +189,7 @@ class Experiment(_Model):
 
     name: str
     summary: str
-    time: Literal["virtual", "real", "instructions"] = "virtual"
+    time: Time = "virtual"
     boots: int = Field(default=1, ge=1)
     limit_seconds: float = Field(default=300, gt=0)
     kernels: Annotated[tuple[str, ...], AfterValidator(_check_kernels)] = ("6.12", "6.12+next")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from mglru import process
-from mglru.dataset import EXT4_OPTIONS, IMAGE, TIME, UUID
+from mglru.dataset import IMAGE, TIME, make_ext4
 from mglru.paths import cache_dir, locked, require_space, staged
 
 # What guest/init.c mounts things on.
@@ -25,8 +25,8 @@ MOUNT_POINTS = ("proc", "sys", "dev", "run", "tmp", "mnt", "etc")
 PLAN = "plan"
 LIMIT_SECONDS = 600
 SPARE_MB = 8
-# Journals, reserved blocks and tables of inodes that are never used: nobody writes to it.
-MKE2FS = ("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal")
+# Nobody writes to it.
+NO_JOURNAL = ("-O", "^has_journal")
 # An inode for so many bytes: an unpacked package has many small files.
 BYTES_PER_INODE = 8192
 _WORD = re.compile(r"[\w./+-]+")
@@ -145,13 +145,12 @@ def _make_image(tree: Path, image: Path) -> None:
     """Make an ext4 of a tree, with no more room than it needs."""
     blocks = [-(-path.lstat().st_size // 4096) for path in _files(tree)]
     megabytes = (sum(blocks) + 2 * len(blocks)) * 4096 * 102 // 100 // 1_000_000 + SPARE_MB
-    process.run(
-        [
-            *(*MKE2FS, "-U", UUID, "-E", EXT4_OPTIONS, "-i", str(BYTES_PER_INODE)),
-            *("-d", tree, image, f"{megabytes}M"),
-        ],
+    make_ext4(
+        tree,
+        image,
+        megabytes,
+        (*NO_JOURNAL, "-i", str(BYTES_PER_INODE)),
         purpose="make the guest's root image",
-        env={"E2FSPROGS_FAKE_TIME": str(TIME)},
-        limit_seconds=LIMIT_SECONDS,
         next_step="check the free space of the cache",
+        limit_seconds=LIMIT_SECONDS,
     )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -12,12 +11,13 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, computed_field
+from pydantic import BaseModel, ConfigDict, computed_field
 
 from mglru import boot_check, channel, console, process
 from mglru.build import Build
 from mglru.errors import LabError, UsageError
 from mglru.guest_build import guest_program
+from mglru.kept_logs import keep_logs
 from mglru.kernel_id import KernelId
 from mglru.machine import BootRequest
 from mglru.output_file import OutputFile
@@ -158,16 +158,13 @@ def read_ktap(log: Path, tree: Path) -> tuple[tuple[Outcome, ...], tuple[str, ..
         limit_seconds=PARSE_LIMIT_SECONDS,
         next_step=f"{tree / PARSER} must have kunit_parser.py",
     )
-    parsed = _PARSED.validate_json(text)
+    parsed = _Parsed.model_validate_json(text)
     return parsed.suites, parsed.errors
 
 
 class _Parsed(_Model):
     suites: tuple[Outcome, ...]
     errors: tuple[str, ...]
-
-
-_PARSED: TypeAdapter[_Parsed] = TypeAdapter(_Parsed)
 
 
 def run_kunit(build: Build, only: str | None = None) -> KunitReport:
@@ -223,6 +220,5 @@ def _boot(request: BootRequest, build: Build, directory: Path) -> list[str]:
 
 def _with_log(report: KunitReport, log: Path) -> KunitReport:
     """Keep the console log of a run that did not pass."""
-    kept = Path(tempfile.mkdtemp(prefix=f"kunit-{report.kernel}-", dir=cache_dir("failed")))
-    shutil.copy2(log, kept)
+    kept = keep_logs(f"kunit-{report.kernel}", (log,))
     return report.model_copy(update={"problems": (*report.problems, f"log: {kept / log.name}")})

@@ -7,7 +7,7 @@ import contextlib
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -122,21 +122,20 @@ class Lines:
 
 
 def wait(
-    start: Callable[[], subprocess.Popen[bytes]],
+    guest: subprocess.Popen[bytes],
     request: BootRequest,
     lines: Lines,
     command: str,
 ) -> Boot:
-    """Start a guest and return when it is gone, at its limit if not before.
+    """Return when a guest is gone, at its limit if not before.
 
     Args:
-        start: starts the guest's process, the leader of a group of its own.
+        guest: its process, just started, the leader of a group of its own.
         request: what is booted.
         lines: where the guest's lines go.
         command: the shell command that boots it again.
     """
     started = time.monotonic()
-    guest = start()
     finished = process.wait(guest, limit_seconds=request.limit_seconds)
     return Boot(
         *(lines.console, lines.channel, lines.samples, lines.output),

@@ -6,14 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from mglru import packages, qemu, uml
 from mglru.errors import UsageError
-from mglru.experiment import Experiment
+from mglru.experiment import Experiment, Time
 from mglru.machine import Boot, BootRequest
-
-Time = Literal["virtual", "real", "instructions"]
 
 
 @dataclass(frozen=True)

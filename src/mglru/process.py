@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from mglru.errors import ExitCode, LabError
 
@@ -93,6 +94,49 @@ def _environment(added: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C.UTF-8", "PATH": path, **added}
 
 
+def start(
+    argv: Sequence[str | Path],
+    output: BinaryIO,
+    *,
+    purpose: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    pass_fds: Sequence[int] = (),
+    next_step: str = "",
+) -> subprocess.Popen[bytes]:
+    """Start a program as the leader of a group of its own, to `wait` for.
+
+    Args:
+        argv: the program and its arguments.
+        output: gets what it prints, stdout and stderr together.
+        purpose: what this is for, as in "cannot <purpose>".
+        cwd: working directory.
+        env: its environment; this process's if None.
+        pass_fds: further files that it inherits.
+        next_step: advice for the error message.
+
+    Raises:
+        LabError: the program is missing, or cannot be started.
+    """
+    try:
+        return subprocess.Popen(
+            [str(arg) for arg in argv],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LabError(
+            f"cannot {purpose}: {argv[0]}: {error.strerror}",
+            command=shlex.join(str(arg) for arg in argv),
+            next_step=next_step or f"install the package that provides {argv[0]}",
+        ) from error
+
+
 def run(
     argv: Sequence[str | Path],
     *,
@@ -127,22 +171,14 @@ def run(
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="mglru-"))
             log = Path(scratch) / "log"
         with log.open("wb") as output:
-            try:
-                process = subprocess.Popen(
-                    [str(arg) for arg in argv],
-                    cwd=cwd,
-                    env=_environment(env or {}),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise LabError(
-                    f"cannot {purpose}: {argv[0]}: {error.strerror}",
-                    command=command,
-                    next_step=next_step or f"install the package that provides {argv[0]}",
-                ) from error
+            process = start(
+                argv,
+                output,
+                purpose=purpose,
+                cwd=cwd,
+                env=_environment(env or {}),
+                next_step=next_step,
+            )
             finished = wait(process, limit_seconds=limit_seconds, on_tick=on_tick)
         if not finished or process.returncode not in ok:
             how = f"exit status {process.returncode}" if finished else f"over {limit_seconds:g} s"

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from mglru import machine, process
 from mglru.cpus import one_cpu
@@ -203,28 +201,17 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     lines = Lines(directory)
     with one_cpu() as cpu, lines.opened() as (console, *_others):
         command = command_line(request, directory, images, cpu)
-        result = machine.wait(lambda: _start(command, console), request, lines, shlex.join(command))
+        # What QEMU has to say itself goes to the console log.
+        guest = process.start(
+            command,
+            console,
+            purpose="boot a guest",
+            next_step="install util-linux and qemu-system-x86",
+        )
+        result = machine.wait(guest, request, lines, shlex.join(command))
     _check_kvm_works(result)
     machine.check_started(result)
     return result
-
-
-def _start(command: list[str], console: BinaryIO) -> subprocess.Popen[bytes]:
-    """Start QEMU; what it has to say itself goes to the console log."""
-    try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise LabError(
-            f"cannot boot a guest: {command[0]}: {error.strerror}",
-            command=shlex.join(command),
-            next_step="install util-linux and qemu-system-x86",
-        ) from error
 
 
 def _check_kvm_works(result: Boot) -> None:

@@ -19,6 +19,7 @@ from mglru.build import Build
 from mglru.errors import LabError
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
+from mglru.kept_logs import keep_logs
 from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest
 from mglru.machines import MACHINES, UML
@@ -27,8 +28,6 @@ from mglru.plan import TRACE_MB, Inputs, make_plan
 from mglru.results import BootRecord
 from mglru.ui import Ui
 from mglru.userland import Userland
-
-KEPT_LOGS = 20
 
 
 @dataclass(frozen=True)
@@ -241,14 +240,9 @@ def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[
 
 
 def _keep_logs(job: Job, outcome: Boot) -> Path:
-    """Keep a failed boot's logs, and the last few of those before it."""
-    home = cache_dir("failed")
-    for old in sorted(home.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT_LOGS]:
-        shutil.rmtree(old, ignore_errors=True)
-    target = Path(tempfile.mkdtemp(prefix=f"{job.experiment.name}-{job.kernel}-", dir=home))
     plan = outcome.console.with_name("plan")
-    for path in (outcome.console, outcome.channel, outcome.samples, plan):
-        shutil.copy2(path, target)
+    files = (outcome.console, outcome.channel, outcome.samples, plan)
+    target = keep_logs(f"{job.experiment.name}-{job.kernel}", files)
     (target / "command").write_text(outcome.command + "\n")
     return target
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -93,25 +92,21 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     lines = Lines(directory)
     with one_cpu() as cpu, lines.opened() as (console, *others):
         numbers = [file.fileno() for file in others]
-        result = machine.wait(
-            lambda: subprocess.Popen(
-                command_line(request, directory, cpu, numbers),
-                stdin=subprocess.DEVNULL,
-                stdout=console,
-                stderr=subprocess.STDOUT,
-                pass_fds=numbers,
-                env={
-                    "PATH": os.environ.get("PATH", os.defpath),
-                    "HOME": str(directory),
-                    "TMPDIR": str(_memory_directory(request.memory)),
-                },
-                start_new_session=True,
-            ),
-            request,
-            lines,
-            " ".join(command_line(request, directory, cpu))
-            + " 3>channel.jsonl 4>samples.jsonl 5>output",
+        guest = process.start(
+            command_line(request, directory, cpu, numbers),
+            console,
+            purpose="boot a guest",
+            env={
+                "PATH": os.environ.get("PATH", os.defpath),
+                "HOME": str(directory),
+                "TMPDIR": str(_memory_directory(request.memory)),
+            },
+            pass_fds=numbers,
+            next_step="install util-linux",
         )
+        again = " ".join(command_line(request, directory, cpu))
+        redirected = f"{again} 3>channel.jsonl 4>samples.jsonl 5>output"
+        result = machine.wait(guest, request, lines, redirected)
     _check_ptrace(result)
     machine.check_started(result)
     return result
