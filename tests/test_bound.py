@@ -79,6 +79,22 @@ def test_small_reads_of_one_page_are_one_access(tmp_path: Path) -> None:
     assert list(found.pages) == [0, 1, 0]
 
 
+def test_a_read_that_goes_on_in_the_page_where_the_last_one_ended_does_not_use_it_again(
+    tmp_path: Path,
+) -> None:
+    found = accesses(
+        tmp_path,
+        *added(0, 1, 2),
+        read(0),  # the first bytes of a file, then all of it
+        read(0, 1),
+        read(1, 2),
+        read(2, 2, pid=11),  # another thread's
+        read(1, 2),  # begins elsewhere: a read of both
+    )
+    assert list(found.pages) == [0, 1, 2, 2, 1, 2]
+    assert found.missed == 3
+
+
 def test_what_lies_beyond_the_end_of_a_file_is_no_page(tmp_path: Path) -> None:
     found = accesses(tmp_path, *added(0, 1), read(0, 31))
     assert list(found.pages) == [0, 1]
@@ -123,7 +139,7 @@ def test_only_what_follows_the_join_counts_and_only_the_measured_part_is_counted
         read(0, 1, pid=11),
         mark("begin"),
         *added(2),
-        read(1, 2, pid=11),
+        read(1, 2, pid=12),
         mark("end"),
         read(0, pid=11),
         mark("join"),

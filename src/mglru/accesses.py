@@ -84,8 +84,9 @@ def read_accesses(path: Path) -> Accesses:
     """Read the accesses of the cgroup under test: those after its first process joined it.
 
     Left out are repeated looks at pages that one read is still waiting for, one thread's
-    accesses to a page right after its last one to the same page (as the kernel does, which marks
-    a page accessed once), and what lies beyond the end of a file.
+    accesses to a page right after its last one to the same page, also where a read goes on in the
+    page in which the one before ended (as the kernel does, which marks a page accessed once), and
+    what lies beyond the end of a file.
 
     Raises:
         LabError: the file is not whole, or lacks the marks of the measured part.
@@ -100,7 +101,8 @@ def read_accesses(path: Path) -> Accesses:
     touched = _Touched.of(records, np.flatnonzero(wanted | (kinds == Kind.ADD)))
     measured = (touched.positions >= begin) & (touched.positions < end)
     missed, unused = touched.fate()
-    at = np.flatnonzero(~touched.added & touched.exists)
+    again = touched.first_pages & _continued(records)[touched.positions] & ~missed
+    at = np.flatnonzero(~touched.added & touched.exists & ~again)
     positions = touched.positions[at]
     _keys, pages = np.unique(touched.keys[at], return_inverse=True)
     return Accesses(
@@ -122,12 +124,14 @@ class _Touched:
         positions: of the record.
         added: whether the page arrived (else it was accessed).
         writers: the thread, of a write or an arrival; 0 else.
+        first_pages: whether it is the first page of its record.
     """
 
     keys: npt.NDArray[np.uint64]
     positions: Pages
     added: Flags
     writers: Pages
+    first_pages: Flags
 
     @classmethod
     def of(cls, records: Records, at: Pages) -> _Touched:
@@ -136,7 +140,8 @@ class _Touched:
         kinds = records["kind"][positions]
         writes = np.isin(kinds, (Kind.WRITE, Kind.ADD))
         writers = np.where(writes, records["pid"][positions], 0)
-        return cls(keys, positions, kinds == Kind.ADD, writers)
+        first_pages = np.diff(origin, prepend=-1) > 0
+        return cls(keys, positions, kinds == Kind.ADD, writers, first_pages)
 
     @property
     def exists(self) -> Flags:
@@ -175,28 +180,59 @@ def _marks(records: Records) -> tuple[int, int, int]:
     return found.get(JOIN, 0), found[BEGIN], found[END]
 
 
+@dataclass(frozen=True)
+class _Pairs:
+    """Two reads each of one file by one thread, one right after the other.
+
+    Attributes:
+        second: positions of the second reads' records; the other arrays have an element for each.
+        first: first pages, of both reads.
+        last: one beyond the last pages, of both reads.
+    """
+
+    second: Pages
+    first: tuple[Pages, Pages]
+    last: tuple[Pages, Pages]
+
+    @classmethod
+    def of(cls, records: Records) -> _Pairs:
+        at = np.flatnonzero(records["kind"] == Kind.READ)
+        at = at[np.argsort(records["pid"][at], kind="stable")]
+        first = records["index"][at].astype(np.int64)
+        last = first + records["pages"][at]
+        before, after = slice(None, -1), slice(1, None)
+        same = np.ones(max(len(at) - 1, 0), dtype=bool)
+        for name in ("pid", "inode"):
+            values = records[name][at]
+            same &= values[before] == values[after]
+        return cls(
+            at[after][same],
+            (first[before][same], first[after][same]),
+            (last[before][same], last[after][same]),
+        )
+
+
 def _repeated(records: Records) -> Flags:
     """Tell the reads that go on with, or repeat, the same thread's read before.
 
     A read that has to wait for a page looks at the rest of its pages again; a reader of small
     pieces looks at one page many times.
     """
-    at = np.flatnonzero(records["kind"] == Kind.READ)
-    reads = records[at]
-    order = np.argsort(reads["pid"], kind="stable")
-    first = reads["index"][order].astype(np.int64)
-    last = first + reads["pages"][order]
-    before, after = slice(None, -1), slice(1, None)
-    same = np.ones(max(len(order) - 1, 0), dtype=bool)
-    for name in ("pid", "inode"):
-        values = reads[name][order]
-        same &= values[before] == values[after]
-    same &= (last[before] == last[after]) & (first[before] <= first[after])
-    single = (first[before] == first[after]) & (last[after] - first[after] > 1)
-    repeated = np.zeros(len(records), dtype=bool)
+    pairs = _Pairs.of(records)
+    (before, first), (end, last) = pairs.first, pairs.last
     # A whole read of several pages that comes twice is two reads.
-    repeated[at[order[after][same & ~single]]] = True
+    whole = (before == first) & (last - first > 1)
+    repeated = np.zeros(len(records), dtype=bool)
+    repeated[pairs.second[(end == last) & (before <= first) & ~whole]] = True
     return repeated
+
+
+def _continued(records: Records) -> Flags:
+    """Tell the reads that begin in the page in which the same thread's read before ended."""
+    pairs = _Pairs.of(records)
+    continued = np.zeros(len(records), dtype=bool)
+    continued[pairs.second[pairs.first[1] == pairs.last[0] - 1]] = True
+    return continued
 
 
 def _expand(records: Records) -> tuple[npt.NDArray[np.uint64], Pages]:
