@@ -50,7 +50,7 @@ def test_with_frequency_guidance_a_stream_evicts_next_to_none_of_it(tmp_path: Pa
 def test_the_switch_reads_as_it_was_written(tmp_path: Path) -> None:
     plan = [
         step(f"read{value}", f"echo {value} >{ENABLED}; grep -q {shown} {ENABLED}")
-        for value, shown in (("9", "0x0009"), ("1", "0x0001"), ("n", "0x0000"), ("y", "0x0009"))
+        for value, shown in (("9", "0x0009"), ("1", "0x0001"), ("n", "0x0000"), ("25", "0x0019"), ("17", "0x0001"), ("y", "0x0019"))
     ]
     report = read_report(boot(request(kernel_build(SERIES), *memcg("16M"), *plan), tmp_path))
     assert len(report.steps) == len(plan)
