@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mglru import kconfig, process
 from mglru.errors import LabError
-from mglru.overlay import Overlay, link_tree, make_overlay, sync_overlay
+from mglru.overlay import follow_overlay, link_tree, make_overlay
 from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.recipe import MACHINES, Recipe
 from mglru.source import cached
@@ -29,7 +29,6 @@ from mglru.ui import Ui
 TREE_BYTES = 600_000_000
 BUILD_LIMIT_SECONDS = 3600
 _OBJECT = re.compile(rb"^  (?:CC|AS|HOSTCC|LD|AR|USER)\b", re.MULTILINE)
-_TOUCHED = ".mglru-touched.json"
 
 
 @dataclass(frozen=True)
@@ -121,17 +120,7 @@ def _prepare_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
         if not tree.exists():
             require_space(tree.parent, TREE_BYTES, f"the build of {recipe.kernel}")
             _new_tree(tree, recipe, ui)
-        _apply(overlay, tree, recipe)
-
-
-def _apply(overlay: Overlay, tree: Path, recipe: Recipe) -> None:
-    """Change only what differs; note the touched files first, so that an interrupt is mended."""
-    record = tree / _TOUCHED
-    before = json.loads(record.read_text()) if record.exists() else []
-    touched = sorted({*before, *overlay.changed, *overlay.deleted})
-    record.write_text(json.dumps(touched))
-    sync_overlay(overlay, recipe.source.path, tree, before)
-    record.write_text(json.dumps(sorted({*overlay.changed, *overlay.deleted})))
+        follow_overlay(overlay, recipe.source.path, tree)
 
 
 def _new_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:

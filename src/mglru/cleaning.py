@@ -13,7 +13,7 @@ from mglru.paths import cache_root, locked
 SECONDS_A_DAY = 86_400
 # Made again from the rest at any time. `git` is not among them: it may hold somebody's work.
 EVERYTHING = (
-    *("apt", "builds", "commands", "datasets", "guest", "memory"),
+    *("apt", "builds", "commands", "datasets", "guest", "matrix", "memory"),
     *("overlays", "sources", "tmp", "trees", "userlands"),
 )
 

@@ -7,6 +7,7 @@ to the pristine source, except for the files of the overlay. The pristine source
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -23,6 +24,8 @@ from mglru.paths import require_space, staged
 from mglru.series import Patch
 from mglru.source import UNPACKED_BYTES, kernel_version
 from mglru.three_way import merge_patches
+
+_TOUCHED = ".mglru-touched.json"
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,20 @@ def sync_overlay(
             continue
         replaced.append(name)
     return tuple(replaced)
+
+
+def follow_overlay(overlay: Overlay, source: Path, tree: Path) -> None:
+    """Make a build tree equal to the source plus the overlay, whatever it followed before.
+
+    The tree remembers which files differ from the source; the names are written down before the
+    first one changes, so that an interrupt is mended by the next call.
+    """
+    record = tree / _TOUCHED
+    before = json.loads(record.read_text()) if record.exists() else []
+    touched = sorted({*before, *overlay.changed, *overlay.deleted})
+    record.write_text(json.dumps(touched))
+    sync_overlay(overlay, source, tree, before)
+    record.write_text(json.dumps(sorted({*overlay.changed, *overlay.deleted})))
 
 
 def _put(wanted: Path, place: Path) -> None:

@@ -107,12 +107,12 @@ class Recipe:
 
 
 @functools.cache
-def compiler_version() -> str:
+def compiler_version(compiler: str = "gcc") -> str:
     """Return the version line of the C compiler that builds kernels."""
     return process.run(
-        ["gcc", "--version"],
+        [compiler, "--version"],
         purpose="find the C compiler",
-        next_step="sudo apt-get install gcc",
+        next_step=f"install the package that provides {compiler}",
     ).splitlines()[0]
 
 

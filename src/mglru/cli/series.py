@@ -11,6 +11,7 @@ import click
 from mglru import packages, waterfall_table
 from mglru.build import build_kernel
 from mglru.cli.common import import_sources, source_option, terminal
+from mglru.cli.matrix import check_matrices
 from mglru.cli.run import Session, report_failures
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
@@ -38,9 +39,29 @@ def series() -> None:
     show_default=True,
     help="Also build the kernel after each patch.",
 )
+@click.option(
+    "--matrix",
+    is_flag=True,
+    help="Instead, compile what the whole series touches under each configuration of "
+    "kconfig/matrix/, with W=1 and sparse: nothing may be said that stock does not get.",
+)
+@click.option("--only", multiple=True, metavar="NAME", help="With --matrix: only this one.")
+@click.option("--json", "json_file", metavar="FILE|-", help="With --matrix: write it as JSON.")
 @source_option
-def check(bases: tuple[str, ...], own_sources: tuple[Path, ...], *, build: bool) -> int:
+def check(
+    bases: tuple[str, ...],
+    own_sources: tuple[Path, ...],
+    *,
+    build: bool,
+    matrix: bool,
+    only: tuple[str, ...],
+    json_file: str | None,
+) -> int:
     """Check that every patch applies without fuzz, reads as it should, and builds."""
+    if matrix:
+        return check_matrices(bases, own_sources, only, json_file)
+    if only or json_file:
+        raise UsageError("--only and --json belong to --matrix", next_step="add --matrix")
     ui = Ui()
     packages.ensure(packages.KERNEL_BUILD, ui)
     own = import_sources(own_sources, ui)

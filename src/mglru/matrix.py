@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru series check --matrix`: does the series compile, quietly, however a kernel is set up?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mglru.errors import ExitCode, LabError
+from mglru.matrix_build import Side, Task
+from mglru.matrix_config import Configuration
+from mglru.matrix_messages import Message, new_messages
+
+FORMAT = "mglru-matrix-1"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one configuration.
+
+    Attributes:
+        configuration: which.
+        objects: how many were compiled with the series.
+        stock: how many messages the stock source gives.
+        new: the messages that are not stock's.
+        failed: objects that compile on stock, or are the series' own, and do not compile.
+        broken: objects that do not compile on stock either.
+        problem: why nothing could be compiled; empty if it could.
+    """
+
+    configuration: Configuration
+    objects: int = 0
+    stock: int = 0
+    new: tuple[Message, ...] = ()
+    failed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    problem: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether the series compiles and adds no message."""
+        return not (self.new or self.failed or self.problem)
+
+
+def check_matrix(
+    pairs: Sequence[tuple[Task, Task]],
+    compile_task: Callable[[Task], Side],
+    report: Callable[[Outcome], None],
+) -> tuple[Outcome, ...]:
+    """Compile each configuration of stock and patched source, and compare.
+
+    Args:
+        pairs: the task of stock and that of the series, for each configuration.
+        compile_task: compiles one (`matrix_build.compile_side`).
+        report: gets each outcome as soon as it is known.
+
+    Raises:
+        LabError: interrupted. Other errors are the outcome of their configuration.
+    """
+    outcomes = []
+    for stock, patched in pairs:
+        outcome = _outcome(stock, patched, compile_task)
+        report(outcome)
+        outcomes.append(outcome)
+    return tuple(outcomes)
+
+
+def _outcome(stock: Task, patched: Task, compile_task: Callable[[Task], Side]) -> Outcome:
+    try:
+        before, after = compile_task(stock), compile_task(patched)
+    except LabError as error:
+        if error.exit_code == ExitCode.INTERRUPTED:
+            raise
+        return Outcome(patched.configuration, problem=(error.what, *error.log_tail))
+    return compare(patched.configuration, before, after)
+
+
+def compare(configuration: Configuration, stock: Side, patched: Side) -> Outcome:
+    """Return what the series adds to what stock says."""
+    return Outcome(
+        configuration,
+        objects=len(patched.objects),
+        stock=len(stock.messages),
+        new=new_messages(stock.messages, patched.messages),
+        failed=tuple(name for name in patched.failed if name not in stock.failed),
+        broken=tuple(name for name in patched.failed if name in stock.failed),
+    )
+
+
+def to_document(base: str, version: str, outcomes: Sequence[Outcome]) -> dict[str, object]:
+    """Return the outcomes as a JSON document."""
+    return {
+        "format": FORMAT,
+        "base": base,
+        "version": version,
+        "passed": all(outcome.passed for outcome in outcomes),
+        "configurations": [_document(outcome) for outcome in outcomes],
+    }
+
+
+def _document(outcome: Outcome) -> dict[str, object]:
+    return {
+        "name": outcome.configuration.name,
+        "about": outcome.configuration.about,
+        "arch": outcome.configuration.arch,
+        "passed": outcome.passed,
+        "objects": outcome.objects,
+        "messages_of_stock": outcome.stock,
+        "new": [
+            {"file": one.file, "line": one.line, "text": one.text, "source": one.source}
+            for one in outcome.new
+        ],
+        "failed": list(outcome.failed),
+        "fails_on_stock_too": list(outcome.broken),
+        "problem": list(outcome.problem),
+    }

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Compiling what a series touches under one configuration, stock or patched; cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mglru import kconfig, process
+from mglru.matrix_config import Configuration
+from mglru.matrix_messages import Message, read_messages
+from mglru.matrix_objects import enabled_objects, sources_of
+from mglru.overlay import follow_overlay, link_tree, make_overlay, touched_files
+from mglru.paths import cache_dir, locked, staged
+from mglru.recipe import compiler_version
+from mglru.series import Series
+from mglru.source import Source, cached
+from mglru.ui import Ui
+
+KEY_LENGTH = 12
+# Changes when the same input gives another result.
+_FORMAT = "1"
+_RESULT = "result.json"
+_LIMIT_SECONDS = 1800
+# Why kbuild gave an object up.
+_GIVEN_UP = re.compile(r"\*\*\* \[[^\]]*: (?P<target>\S+)\] Error")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A configuration of one tree, compiled.
+
+    Attributes:
+        objects: what was compiled, or tried.
+        failed: which of them gave errors.
+        messages: what compiler, sparse and kernel-doc said.
+    """
+
+    objects: tuple[str, ...]
+    failed: tuple[str, ...]
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to compile.
+
+    Attributes:
+        configuration: how.
+        source: the pristine tree.
+        series: the patches on top; empty for stock.
+        touched: the files that the whole series touches.
+    """
+
+    configuration: Configuration
+    source: Source
+    series: Series
+    touched: tuple[str, ...]
+
+    @property
+    def side(self) -> str:
+        """`stock` or `next`."""
+        return "next" if self.series.patches else "stock"
+
+    @property
+    def key(self) -> str:
+        """Digest of everything that decides the result."""
+        parts = {
+            "format": _FORMAT,
+            "source": self.source.digest,
+            "series": self.series.sha256,
+            "touched": sources_of(self.touched, self.source.path),
+            "arch": self.configuration.arch,
+            "options": self.configuration.options,
+            "compiler": compiler_version(f"{self.configuration.cross}gcc"),
+            "sparse": process.run(["sparse", "--version"], purpose="find sparse"),
+        }
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:KEY_LENGTH]
+
+
+def stock_and_next(configuration: Configuration, source: Source, series: Series) -> tuple[Task, Task]:
+    """Return the two tasks of a configuration: the source as it is, and with the series."""
+    touched = touched_files(series.patches)
+    stock = Series(series.base, (), left_out=series.patches)
+    return (
+        Task(configuration, source, stock, touched),
+        Task(configuration, source, series, touched),
+    )
+
+
+def compile_side(task: Task, ui: Ui) -> Side:
+    """Compile a task's objects with W=1 and sparse, or return what the cache knows of it.
+
+    Raises:
+        LabError: a patch does not apply, the configuration cannot be had, or make fails before
+            there is something to compile.
+    """
+    kept = cache_dir("matrix") / task.key
+    with locked(kept):
+        if (kept / _RESULT).is_file():
+            return _read(kept / _RESULT)
+        side = _compile(task, ui)
+        with staged(kept) as staging:
+            (staging / _RESULT).write_text(json.dumps(asdict(side), indent=1))
+    return side
+
+
+def _read(path: Path) -> Side:
+    fields = json.loads(path.read_text())
+    messages = tuple(Message(**message) for message in fields["messages"])
+    return Side(tuple(fields["objects"]), tuple(fields["failed"]), messages)
+
+
+def _compile(task: Task, ui: Ui) -> Side:
+    trees = cache_dir("trees", f"{task.source.base}-{task.source.digest[:8]}")
+    output = trees / f"matrix-{task.configuration.name}-{task.side}"
+    tree = trees / "matrix-sources" if task.series.patches else task.source.path
+    with locked(trees / "matrix-sources"), locked(output):
+        if task.series.patches:
+            _patch(tree, task)
+        output.mkdir(exist_ok=True)
+        with ui.bar(f"compiling {task.configuration.name}, {task.side}", None):
+            log, objects = _make_all(task.configuration, tree, output, task.touched)
+    failed = {match["target"] for match in _GIVEN_UP.finditer(log)}
+    return Side(
+        objects,
+        tuple(name for name in objects if name in failed),
+        read_messages(log, tree, output),
+    )
+
+
+def _patch(tree: Path, task: Task) -> None:
+    """Make the tree of patched sources, which all configurations share, follow the series."""
+    if not tree.exists():
+        link_tree(task.source.path, tree)
+    made_on = cached(task.source.base)
+    with tempfile.TemporaryDirectory(prefix="overlay-", dir=cache_dir("tmp")) as scratch:
+        overlay = make_overlay(
+            task.source.path,
+            task.series.patches,
+            Path(scratch),
+            three_way=True,
+            ancestor=made_on.path if made_on else None,
+        )
+        follow_overlay(overlay, task.source.path, tree)
+
+
+def _make_all(
+    configuration: Configuration, tree: Path, output: Path, touched: tuple[str, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """Configure, prepare and compile; return what was printed, and the objects."""
+    make = _make_command(configuration, tree, output)
+    kconfig.configure(output, configuration.arch, dict(configuration.options), make)
+    prepare = process.run(
+        [*make, f"-j{os.cpu_count()}", "W=1", "prepare"],
+        purpose=f"prepare the configuration {configuration.name}",
+        cwd=output,
+        limit_seconds=_LIMIT_SECONDS,
+        next_step=f"see kconfig/matrix/{configuration.name}.config",
+    )
+    objects = enabled_objects(sources_of(touched, tree), tree, output)
+    for name in objects:
+        # sparse and kernel-doc only look at what is compiled
+        (output / name).unlink(missing_ok=True)
+    log = process.run(
+        [*make, f"-j{os.cpu_count()}", "--keep-going", "W=1", "C=1", *objects],
+        purpose=f"compile under the configuration {configuration.name}",
+        cwd=output,
+        limit_seconds=_LIMIT_SECONDS,
+        ok=(0, 2),
+    )
+    return prepare + log, objects
+
+
+def _make_command(configuration: Configuration, tree: Path, output: Path) -> list[str]:
+    compiler = f"{configuration.cross}gcc"
+    command = ["make", "-C", str(tree), f"O={output}", f"ARCH={configuration.arch}"]
+    if configuration.cross:
+        command.append(f"CROSS_COMPILE={configuration.cross}")
+    if shutil.which("ccache"):
+        command.append(f"CC=ccache {compiler}")
+    return command
