@@ -44,6 +44,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["kernel", "build", "6.12+next:99"], "6.12+next:99"),
         (["compare", "/nonexistent.json"], "/nonexistent.json"),
         (["kernel", "tree", "bsd"], "'bsd' is not a kernel's name"),
+        (["series", "check", "--only", "i386"], "--only and --json belong to --matrix"),
+        (["series", "check", "--matrix", "--only", "nosuch"], "no configuration 'nosuch'"),
+        (["series", "check", "--matrix", "6.12", "6.12"], "one base at a time"),
+        (["series", "check", "--matrix", "--json", "/nonexistent/m.json"], "/nonexistent/m.json"),
     ],
 )
 def test_bad_input_is_one_message_and_the_usage_exit_code(

@@ -84,7 +84,9 @@ class Task:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:KEY_LENGTH]
 
 
-def stock_and_next(configuration: Configuration, source: Source, series: Series) -> tuple[Task, Task]:
+def stock_and_next(
+    configuration: Configuration, source: Source, series: Series
+) -> tuple[Task, Task]:
     """Return the two tasks of a configuration: the source as it is, and with the series."""
     touched = touched_files(series.patches)
     stock = Series(series.base, (), left_out=series.patches)

@@ -45,7 +45,7 @@ QEMU = {
 # `series check --matrix`; the cross compilers are in matrix_config.py.
 MATRIX = {**KERNEL_BUILD, "sparse": "checks kernel sources (address spaces, locks, endianness)"}
 # `mglru test` looks at the report's page; to make one needs no browser.
-TEST = {**ALL, "chromium": "shows the report's page, as a reader's browser does"}
+TEST = {**ALL, **MATRIX, "chromium": "shows the report's page, as a reader's browser does"}
 # Programs whose presence shows, on a machine without dpkg, that the package is there.
 _PROGRAMS = (
     "gcc",
