@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -122,23 +124,34 @@ def _read(path: Path) -> Side:
 def _compile(task: Task, ui: Ui) -> Side:
     trees = cache_dir("trees", f"{task.source.base}-{task.source.digest[:8]}")
     output = trees / f"matrix-{task.configuration.name}-{task.side}"
-    tree = trees / "matrix-sources" if task.series.patches else task.source.path
-    with locked(trees / "matrix-sources"), locked(output):
-        if task.series.patches:
-            _patch(tree, task)
+    with locked(output), _sources(task, trees / "matrix-sources") as tree:
         output.mkdir(exist_ok=True)
         with ui.bar(f"compiling {task.configuration.name}, {task.side}", None):
             log, objects = _make_all(task.configuration, tree, output, task.touched)
-    failed = {match["target"] for match in _GIVEN_UP.finditer(log)}
-    return Side(
-        objects,
-        tuple(name for name in objects if name in failed),
-        read_messages(log, tree, output),
-    )
+        failed = {match["target"] for match in _GIVEN_UP.finditer(log)}
+        return Side(
+            objects,
+            tuple(name for name in objects if name in failed),
+            read_messages(log, tree, output),
+        )
+
+
+@contextlib.contextmanager
+def _sources(task: Task, patched: Path) -> Iterator[Path]:
+    """Give the tree to compile: stock's pristine one, or the one that all configurations share.
+
+    Nobody else gives the latter another series meanwhile.
+    """
+    if not task.series.patches:
+        yield task.source.path
+        return
+    with locked(patched):
+        _patch(patched, task)
+        yield patched
 
 
 def _patch(tree: Path, task: Task) -> None:
-    """Make the tree of patched sources, which all configurations share, follow the series."""
+    """Make the tree of patched sources follow the series."""
     if not tree.exists():
         link_tree(task.source.path, tree)
     made_on = cached(task.source.base)
