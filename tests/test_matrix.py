@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from mglru import matrix_objects
-from mglru.cli.matrix import show
+from mglru.cli.matrix import render
 from mglru.errors import ExitCode, LabError, UsageError
 from mglru.kernel_id import SERIES_BASES
 from mglru.matrix import Outcome, check_matrix, compare, to_document
@@ -255,9 +253,7 @@ def test_table_and_document() -> None:
         Outcome(NO_SWAP, 29, 2, new=new, failed=("mm/b.o",)),
         Outcome(NO_SWAP, problem=("cannot prepare",)),
     )
-    buffer = io.StringIO()
-    show(outcomes, Console(file=buffer, width=120))
-    text = buffer.getvalue()
+    text = render(outcomes)
     assert "swap-off: mm/a.c:3: warning: unused: int a;" in text
     assert "swap-off: mm/b.o does not compile" in text
     assert "swap-off: cannot prepare" in text

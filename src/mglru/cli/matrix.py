@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
+import click
 from rich.table import Table
 
 from mglru import packages
-from mglru.cli.common import import_sources
+from mglru.cli.common import import_sources, terminal
 from mglru.errors import ExitCode, UsageError
 from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.matrix import Outcome, check_matrix, to_document
@@ -20,6 +20,7 @@ from mglru.matrix_config import Configuration, load_configurations
 from mglru.output_file import STDOUT, OutputFile
 from mglru.series import load_series
 from mglru.source import Source, get_source
+from mglru.tables import text_console
 from mglru.ui import Ui
 
 
@@ -52,7 +53,8 @@ def check_matrices(
         file.document = to_document(base, source.version, outcomes)
         file.write()
     if json_file != STDOUT:
-        show(outcomes, Console(soft_wrap=True, highlight=False))
+        width, colour = terminal()
+        click.echo(render(outcomes, width=width, colour=colour), nl=False)
     passed = all(outcome.passed for outcome in outcomes)
     return ExitCode.OK if passed else ExitCode.EXPECTATION_FAILED
 
@@ -86,22 +88,36 @@ def _word(outcome: Outcome) -> str:
     return "passed" if outcome.passed else "FAILED"
 
 
-def show(outcomes: Sequence[Outcome], out: Console) -> None:
-    """Print a table, and below it every new message and whatever did not compile."""
+def render(outcomes: Sequence[Outcome], *, width: int | None = None, colour: bool = False) -> str:
+    """Return a table, and below it every new message and whatever did not compile.
+
+    Args:
+        outcomes: what `check_matrix` gave.
+        width: of the terminal, in characters.
+        colour: whether the terminal has colours.
+    """
+    console, buffer = text_console(width, colour=colour)
+    console.print(_table(outcomes))
+    for outcome in outcomes:
+        for line in _lines(outcome):
+            text = f"{outcome.configuration.name}: {line}"
+            console.print(text, markup=False, soft_wrap=True)
+    return buffer.getvalue()
+
+
+def _table(outcomes: Sequence[Outcome]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("configuration", "arch", "what"):
-        table.add_column(heading)
+    for heading in ("configuration", "arch"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("what")
     for heading in ("objects", "messages of stock", "new"):
         table.add_column(heading, justify="right")
-    table.add_column("outcome")
+    table.add_column("outcome", no_wrap=True)
     for outcome in outcomes:
         it = outcome.configuration
         numbers = [str(n) for n in (outcome.objects, outcome.stock, len(outcome.new))]
         table.add_row(it.name, it.arch, it.about, *numbers, _word(outcome))
-    out.print(table)
-    for outcome in outcomes:
-        for line in _lines(outcome):
-            out.print(f"{outcome.configuration.name}: {line}", markup=False)
+    return table
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
