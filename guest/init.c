@@ -27,6 +27,7 @@
  *	umount	TARGET
  *	mkdir	PATH
  *	write	PATH	VALUE
+ *	write_if_there	PATH	VALUE	what the kernel has no file for is left out
  *	env	NAME	VALUE		for the programs that follow
  *	lru_gen				report lru_gen/enabled
  *	counters	PHASE		send a snapshot of the counters
@@ -420,6 +421,10 @@ static int carry_out_files(const struct fields *line)
 	} else if (!strcmp(verb, "write")) {
 		need(line, 3);
 		lab_write(line->at[1], line->at[2]);
+	} else if (!strcmp(verb, "write_if_there")) {
+		need(line, 3);
+		if (!access(line->at[1], F_OK))
+			lab_write(line->at[1], line->at[2]);
 	} else if (!strcmp(verb, "disk")) {
 		need(line, 2);
 		make_disk(line);

@@ -24,7 +24,11 @@ Table = dict[str, Any]
 Time = Literal["virtual", "real", "instructions"]
 
 # Short names for what is varied most.
-ALIASES = {"limit": "memcg.memory.max", "zipf": "trace.theta"}
+ALIASES = {
+    "limit": "memcg.memory.max",
+    "retain": "memcg_optional.memory.retain",
+    "zipf": "trace.theta",
+}
 
 # Latency and bandwidth of the disks that people have: an NVMe drive of a server, and a hard
 # disk with its seeks.
@@ -202,6 +206,7 @@ class Experiment(_Model):
     swap: Swap | None = None
     sample: Sample | None = None
     memcg: dict[str, str] = {}
+    memcg_optional: dict[str, str] = {}
     sysctl: dict[str, str] = {}
     parameters: dict[str, str | int | float] = {}
     steps: tuple[Step, ...] = Field(min_length=1)
@@ -324,7 +329,7 @@ def _set(table: Table, setting: str) -> None:
     if not isinstance(inner, dict):
         raise UsageError(f"'{section}' is not a table", next_step="see the experiment's file")
     # memory.max and vm.dirty_ratio are written as strings, whatever they look like
-    inner[rest] = text if section in ("memcg", "sysctl") else value
+    inner[rest] = text if section in ("memcg", "memcg_optional", "sysctl") else value
 
 
 def _value(text: str) -> object:

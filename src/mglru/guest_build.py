@@ -75,6 +75,7 @@ def programs() -> dict[str, Program]:
         "no_spin": Program(("no_spin.c",), preload=True),
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
+        "retain_stress": Program(("retain_stress.c",)),
         "worker_load": Program(("worker_load.c", "latency.c")),
         "ycsb_wiredtiger": Program(
             ("ycsb_wiredtiger.c", "trace.c", "latency.c"), libraries=("wiredtiger",)

@@ -171,6 +171,9 @@ def _memcg_lines(experiment: Experiment) -> list[str]:
     return [
         _line("write", f"{CGROUP}/{names.get(name, name)}", text)
         for name, text in experiment.memcg.items()
+    ] + [
+        _line("write_if_there", f"{CGROUP}/{name}", text)
+        for name, text in experiment.memcg_optional.items()
     ]
 
 
