@@ -5,12 +5,13 @@
  * and the whole machine are reclaimed from, memory is compacted, and the
  * multi-gen LRU is switched off and on. The kernel has to stay silent, no page
  * may have other contents than were written to it, and no counter may keep
- * anything once the cache is dropped.
+ * anything once the cache is dropped (for which the file system is unmounted: it
+ * holds some of its metadata).
  *
  *	retain_stress [--workers N] [--rounds N] [--seed N] [--files DIR] [--file-mb N]
  *
- * Metrics: groups_created, charged_peak_share (of the limit, the most that was
- * seen), wrong_pages, and what is left at the end, in pages, which has to be 0:
+ * Metrics: groups_created, retained_pages and reused_pages (of all groups),
+ * charged_peak_share (of the limit, the most that was seen), wrong_pages, and what is left at the end, in pages, which has to be 0:
  * retained_left; left_file, left_file_mapped, left_file_dirty,
  * left_file_writeback, left_inactive_file, left_active_file of all groups
  * together; root_file_drift, by how much the root's memory.stat differs from
@@ -28,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -42,7 +44,7 @@
 #define MAX_WORKERS 64
 #define ACTIONS 24
 #define MAX_RANGE 1024
-#define WAIT_TRIES 2000
+#define WAIT_TRIES 200
 #define WAIT_NSEC NSEC_PER_MSEC
 
 /* Shared by all processes. */
@@ -386,6 +388,14 @@ static void open_files(void)
 	}
 }
 
+static void close_files(void)
+{
+	for (int i = 0; i < NR_FILES; i++)
+		close(files[i]);
+	if (umount(options.files))
+		lab_die("cannot unmount %s", options.files);
+}
+
 static int start_workers(void)
 {
 	int failed = 0, status;
@@ -485,6 +495,7 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	long retained, reused;
 	int failed, rest;
 
 	lab_open();
@@ -499,12 +510,16 @@ int main(int argc, char **argv)
 	try_write(PARENT "/memory.retain", "1");
 	open_files();
 
+	retained = value_of("/proc/vmstat", "pgretain");
+	reused = value_of("/proc/vmstat", "pgretain_reuse");
 	lab_counters("begin");
 	failed = start_workers();
 	lab_counters("end");
+	lab_metric("retained_pages", value_of("/proc/vmstat", "pgretain") - retained);
+	lab_metric("reused_pages", value_of("/proc/vmstat", "pgretain_reuse") - reused);
 	/* Leave the machine as it was found. */
 	try_write(LRU_GEN, "y");
-	sync();
+	close_files();
 	wait_for_the_dead();
 	rest = report_rest();
 	lab_metric("groups_created", totals->created);
