@@ -9,6 +9,12 @@
  * holds some of its metadata).
  *
  *	retain_stress [--workers N] [--rounds N] [--seed N] [--files DIR] [--file-mb N]
+ *		      [--truncate-mapped]
+ *
+ * The first file is mapped, the others are truncated. With --truncate-mapped all
+ * are both: lockdep then complains about User Mode Linux, which walks the
+ * mappings of another process to flush its TLB without a lock (flush_tlb_mm() in
+ * arch/um/kernel/tlb.c).
  *
  * Metrics: groups_created, retained_pages and reused_pages (of all groups),
  * charged_peak_share (of the limit, the most that was seen), wrong_pages, and what is left at the end, in pages, which has to be 0:
@@ -56,6 +62,7 @@ static struct options {
 	long workers, rounds, file_mb;
 	uint64_t seed;
 	const char *files;
+	int truncate_mapped;
 } options = { .workers = 4, .rounds = 40, .file_mb = 24, .seed = 1, .files = "/mnt/data" };
 
 static int files[NR_FILES];
@@ -153,9 +160,11 @@ static void map_range(struct range range, int writes)
 {
 	size_t size = (range.end - range.begin) * PAGE;
 	int protection = PROT_READ | (writes ? PROT_WRITE : 0);
-	char *map = mmap(NULL, size, protection, MAP_SHARED, files[range.file],
-			 range.begin * PAGE);
+	char *map;
 
+	if (!options.truncate_mapped)
+		range.file = 0;
+	map = mmap(NULL, size, protection, MAP_SHARED, files[range.file], range.begin * PAGE);
 	if (map == MAP_FAILED)
 		lab_die("retain_stress: cannot map");
 	if (!sigsetjmp(beyond_the_end, 1)) {
@@ -170,8 +179,14 @@ static void map_range(struct range range, int writes)
 	munmap(map, size);
 }
 
+static int truncated_file(int file)
+{
+	return options.truncate_mapped ? file : 1 + file % (NR_FILES - 1);
+}
+
 static void truncate_file(struct range range)
 {
+	range.file = truncated_file(range.file);
 	if (ftruncate(files[range.file], range.begin * PAGE) ||
 	    ftruncate(files[range.file], options.file_mb * MB))
 		lab_die("retain_stress: cannot truncate");
@@ -179,6 +194,7 @@ static void truncate_file(struct range range)
 
 static void punch(struct range range)
 {
+	range.file = truncated_file(range.file);
 	fallocate(files[range.file], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		  range.begin * PAGE, (range.end - range.begin) * PAGE);
 }
@@ -470,6 +486,7 @@ static void parse(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "files", required_argument, NULL, 'f' },
 		{ "file-mb", required_argument, NULL, 'm' },
+		{ "truncate-mapped", no_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int choice;
@@ -485,6 +502,8 @@ static void parse(int argc, char **argv)
 			options.files = optarg;
 		else if (choice == 'm')
 			options.file_mb = lab_number(optarg, 65536);
+		else if (choice == 't')
+			options.truncate_mapped = 1;
 		else
 			lab_die("retain_stress: unknown option");
 	}
