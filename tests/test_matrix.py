@@ -154,7 +154,9 @@ def test_only_what_is_touched_and_configured_is_compiled(tmp_path: Path) -> None
     tree = write_files(tmp_path / "tree", SOURCES)
     auto = "include/config/auto.conf"
     output = write_files(tmp_path / "out", {auto: "CONFIG_SWAP=y\n"})
-    touched = sources_of(["mm/lru.c", "mm/swap.c", "mm/two.c", "mm/gone.c", "README"], tree)
+    write_files(tree, {"tools/testing/test.c": ""})
+    patched = ["mm/lru.c", "mm/swap.c", "mm/two.c", "mm/gone.c", "README", "tools/testing/test.c"]
+    touched = sources_of(patched, tree)
     assert touched == ("mm/lru.c", "mm/swap.c", "mm/two.c")
     assert enabled_objects(touched, tree, output) == ("mm/lru.o", "mm/swap.o", "mm/two.o")
     write_files(output, {auto: "\n"})

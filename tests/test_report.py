@@ -499,4 +499,4 @@ def test_the_committed_page_and_picture_show_the_committed_results(committed: pa
 
 
 def test_the_page_of_all_results_is_small(committed: pages.Page) -> None:
-    assert len(pages.render(committed).encode()) < 3_000_000
+    assert len(pages.render(committed).encode()) < 4_000_000

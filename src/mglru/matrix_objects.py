@@ -43,11 +43,16 @@ $(foreach o,$(filter %.o,$(call parts,$(obj-y) $(obj-m))),$(info object: $(direc
 list: ; @:
 """
 _MARK = "object: "
+_PROGRAMS = ("tools/", "samples/", "scripts/", "usr/")
 
 
 def sources_of(touched: Iterable[str], tree: Path) -> tuple[str, ...]:
-    """Return the C files to compile that a tree has: those touched, and users of the headers."""
-    wanted = {name for name in touched if name.endswith(".c")} | set(HEADER_USERS)
+    """Return the C files to compile that a tree has: those touched, and users of the headers.
+
+    Programs beside the kernel, such as its selftests, are not among them.
+    """
+    kernel = {name for name in touched if not name.startswith(_PROGRAMS)}
+    wanted = {name for name in kernel if name.endswith(".c")} | set(HEADER_USERS)
     return tuple(sorted(name for name in wanted if (tree / name).is_file()))
 
 
