@@ -76,5 +76,6 @@ def test_what_comes_back_is_no_stall_unless_it_was_used_too_often_to_go(tmp_path
         found.append(channel.metrics_of(report))
     stock, series = found
     assert series["workingset_refault_file"] >= 0.7 * stock["workingset_refault_file"] > 0
-    for figure in ("psi_some_us", "workingset_restore_file"):
-        assert series[figure] <= stock[figure], figure
+    assert series["psi_some_us"] <= stock["psi_some_us"]
+    # With refault distance these are the ones that were hot: few, and no stalls either.
+    assert series["workingset_restore_file"] <= 0.01 * series["workingset_refault_file"]
