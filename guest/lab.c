@@ -117,6 +117,18 @@ int lab_read(const char *path, char *buf, size_t size)
 	return (int)used;
 }
 
+int lab_try_write(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int done;
+
+	if (fd < 0)
+		return -1;
+	done = write(fd, value, strlen(value)) < 0 ? -1 : 0;
+	close(fd);
+	return done;
+}
+
 void lab_write(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);

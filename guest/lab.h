@@ -86,6 +86,9 @@ void lab_sleep_ns(uint64_t nsec);
 /* Write a string to an existing file (sysfs, procfs, cgroupfs); dies on error. */
 void lab_write(const char *path, const char *value);
 
+/* Like lab_write(), but return 0, or -1 if it cannot: for what may fail. */
+int lab_try_write(const char *path, const char *value);
+
 /* Read a whole (small) file into buf, NUL-terminated; -1 if it cannot be read. */
 int lab_read(const char *path, char *buf, size_t size);
 

@@ -67,19 +67,6 @@ static uint64_t pick(struct worker *worker, uint64_t below)
 	return lab_random(&worker->random) % below;
 }
 
-/* Like lab_write(), but tells how it went: half of what is done here may fail. */
-static int try_write(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int done;
-
-	if (fd < 0)
-		return -1;
-	done = write(fd, value, strlen(value)) < 0 ? -1 : 0;
-	close(fd);
-	return done;
-}
-
 static void group_file(const struct worker *worker, int slot, const char *file, char *path,
 		       size_t size)
 {
@@ -249,7 +236,7 @@ static void reclaim(struct worker *worker, const char *path)
 
 	snprintf(value, sizeof(value), "%lluK", (unsigned long long)(64 + pick(worker, 4096)));
 	worker->totals->reclaims++;
-	if (!try_write(path, value))
+	if (!lab_try_write(path, value))
 		return;
 	if (errno != EAGAIN && errno != EINTR)
 		lab_die("cannot write %s to %s", value, path);
@@ -269,7 +256,7 @@ static void toggle(struct worker *worker)
 	static const char *const values[] = { "n", "y", "1" };
 
 	/* Absent in a kernel without the multi-gen LRU. */
-	if (worker->options->toggle && !try_write(LRU_GEN, values[pick(worker, 3)]))
+	if (worker->options->toggle && !lab_try_write(LRU_GEN, values[pick(worker, 3)]))
 		worker->totals->toggles++;
 }
 
@@ -436,7 +423,7 @@ int main(int argc, char **argv)
 	failed = start_workers(&options, totals);
 	/* Leave the machine as it was found. */
 	if (options.toggle)
-		try_write(LRU_GEN, "y");
+		lab_try_write(LRU_GEN, "y");
 	lab_counters("end");
 	report(totals);
 	lab_metric("workers_failed", failed);

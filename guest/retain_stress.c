@@ -17,8 +17,8 @@
  * arch/um/kernel/tlb.c).
  *
  * Metrics: groups_created, retained_pages and reused_pages (of all groups),
- * charged_peak_share (of the limit, the most that was seen), wrong_pages, and what is left at the end, in pages, which has to be 0:
- * retained_left; left_file, left_file_mapped, left_file_dirty,
+ * charged_peak_share (of the limit, the most that was seen), wrong_pages, and
+ * what is left at the end, in pages, which has to be 0: retained_left; left_file, left_file_mapped, left_file_dirty,
  * left_file_writeback, left_inactive_file, left_active_file of all groups
  * together; root_file_drift, by how much the root's memory.stat differs from
  * /proc/vmstat.
@@ -72,18 +72,6 @@ static sigjmp_buf beyond_the_end;
 static uint64_t pick(uint64_t below)
 {
 	return lab_random(&state) % below;
-}
-
-/* Half of what is done here may fail. */
-static int try_write(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), done;
-
-	if (fd < 0)
-		return -1;
-	done = write(fd, value, strlen(value)) < 0 ? -1 : 0;
-	close(fd);
-	return done;
 }
 
 /* What a page holds: its name, twice, or nothing at all after a truncation. */
@@ -318,7 +306,7 @@ static void make_group(const char *group)
 	/* It is inherited; some do without. */
 	snprintf(path, sizeof(path), "%s/memory.retain", group);
 	if (!pick(5))
-		try_write(path, "0");
+		lab_try_write(path, "0");
 }
 
 /* With what is charged to it, and what was. */
@@ -338,23 +326,23 @@ static void disturb(const char *group)
 
 	switch (pick(12)) {
 	case 0:
-		try_write(LRU_GEN, lru[pick(3)]);
+		lab_try_write(LRU_GEN, lru[pick(3)]);
 		break;
 	case 1:
-		try_write("/proc/sys/vm/compact_memory", "1");
+		lab_try_write("/proc/sys/vm/compact_memory", "1");
 		break;
 	case 2:
 	case 3:
 	case 4:
 		/* The whole machine: what is retained goes first. */
-		try_write("/sys/fs/cgroup/memory.reclaim", "4M");
+		lab_try_write("/sys/fs/cgroup/memory.reclaim", "4M");
 		break;
 	case 5:
 		snprintf(path, sizeof(path), "%s/memory.reclaim", group);
-		try_write(path, "1M");
+		lab_try_write(path, "1M");
 		break;
 	case 6:
-		try_write("/proc/sys/vm/drop_caches", "1");
+		lab_try_write("/proc/sys/vm/drop_caches", "1");
 		break;
 	default:
 		break;
@@ -449,7 +437,7 @@ static long value_of(const char *path, const char *name)
 static void wait_for_the_dead(void)
 {
 	for (int i = 0; i < WAIT_TRIES; i++) {
-		try_write("/proc/sys/vm/drop_caches", "3");
+		lab_try_write("/proc/sys/vm/drop_caches", "3");
 		if (!value_of(PARENT "/cgroup.stat", "nr_dying_descendants"))
 			return;
 		lab_sleep_ns(10 * WAIT_NSEC);
@@ -526,7 +514,7 @@ int main(int argc, char **argv)
 	if (mkdir(PARENT, 0755))
 		lab_die("cannot create " PARENT);
 	lab_write(PARENT "/cgroup.subtree_control", "+memory");
-	try_write(PARENT "/memory.retain", "1");
+	lab_try_write(PARENT "/memory.retain", "1");
 	open_files();
 
 	retained = value_of("/proc/vmstat", "pgretain");
@@ -537,7 +525,7 @@ int main(int argc, char **argv)
 	lab_metric("retained_pages", value_of("/proc/vmstat", "pgretain") - retained);
 	lab_metric("reused_pages", value_of("/proc/vmstat", "pgretain_reuse") - reused);
 	/* Leave the machine as it was found. */
-	try_write(LRU_GEN, "y");
+	lab_try_write(LRU_GEN, "y");
 	close_files();
 	wait_for_the_dead();
 	rest = report_rest();
