@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,21 +22,27 @@ STREAM = "dd if=/dev/data of=/dev/null bs=1M count=16 skip=8"
 HOT_PAGES = 8 << 8
 
 
-def refaults_of_the_hot(name: str, switch: str, where: Path) -> float:
-    """Read 8 MiB three times in a cgroup of 16 MiB, then 16 MiB once, then the 8 MiB again."""
+def refaults(
+    name: str, switch: str, where: Path, before: Sequence[str], counted: Sequence[str]
+) -> float:
+    """Run commands in a cgroup of 16 MiB; return the file refaults of those that are counted."""
     plan = [
         f"write\t{ENABLED}\t{switch}",
         *DISK,
         *memcg("16M"),
-        *(step(f"hot{i}", HOT) for i in range(3)),
-        step("stream", STREAM),
+        *(step(f"before{i}", command) for i, command in enumerate(before)),
         "counters\tbegin",
-        step("again", HOT),
+        *(step(f"counted{i}", command) for i, command in enumerate(counted)),
         "counters\tend",
     ]
     report = read_report(boot(request(kernel_build(name), *plan), where))
     assert not [step for step in report.steps if step.failed]
     return channel.metrics_of(report)["workingset_refault_file"]
+
+
+def refaults_of_the_hot(name: str, switch: str, where: Path) -> float:
+    """Read 8 MiB three times in a cgroup of 16 MiB, then 16 MiB once, then the 8 MiB again."""
+    return refaults(name, switch, where, [*[HOT] * 3, STREAM], [HOT])
 
 
 @pytest.mark.parametrize(("kernel", "switch"), [(STOCK, "y"), (SERIES, "7")])

@@ -96,12 +96,13 @@ def read_accesses(path: Path) -> Accesses:
     records = np.fromfile(path, dtype=RECORD)
     joined, begin, end = _marks(records)
     kinds = records["kind"]
-    wanted = np.isin(kinds, (Kind.READ, Kind.WRITE, Kind.FAULT)) & ~_repeated(records)
+    pairs = _Pairs.of(records)
+    wanted = np.isin(kinds, (Kind.READ, Kind.WRITE, Kind.FAULT)) & ~pairs.repeated(len(records))
     wanted[:joined] = False
     touched = _Touched.of(records, np.flatnonzero(wanted | (kinds == Kind.ADD)))
     measured = (touched.positions >= begin) & (touched.positions < end)
     missed, unused = touched.fate()
-    again = touched.first_pages & _continued(records)[touched.positions] & ~missed
+    again = touched.first_pages & pairs.continued(len(records))[touched.positions] & ~missed
     at = np.flatnonzero(~touched.added & touched.exists & ~again)
     positions = touched.positions[at]
     _keys, pages = np.unique(touched.keys[at], return_inverse=True)
@@ -211,28 +212,25 @@ class _Pairs:
             (last[before][same], last[after][same]),
         )
 
+    def repeated(self, records: int) -> Flags:
+        """Tell, of all records, the second reads that go on with, or repeat, the first.
 
-def _repeated(records: Records) -> Flags:
-    """Tell the reads that go on with, or repeat, the same thread's read before.
+        A read that has to wait for a page looks at the rest of its pages again; a reader of small
+        pieces looks at one page many times.
+        """
+        (before, first), (end, last) = self.first, self.last
+        # A whole read of several pages that comes twice is two reads.
+        whole = (before == first) & (last - first > 1)
+        return self._flags(records, (end == last) & (before <= first) & ~whole)
 
-    A read that has to wait for a page looks at the rest of its pages again; a reader of small
-    pieces looks at one page many times.
-    """
-    pairs = _Pairs.of(records)
-    (before, first), (end, last) = pairs.first, pairs.last
-    # A whole read of several pages that comes twice is two reads.
-    whole = (before == first) & (last - first > 1)
-    repeated = np.zeros(len(records), dtype=bool)
-    repeated[pairs.second[(end == last) & (before <= first) & ~whole]] = True
-    return repeated
+    def continued(self, records: int) -> Flags:
+        """Tell, of all records, the second reads that begin in the page where the first ended."""
+        return self._flags(records, self.first[1] == self.last[0] - 1)
 
-
-def _continued(records: Records) -> Flags:
-    """Tell the reads that begin in the page in which the same thread's read before ended."""
-    pairs = _Pairs.of(records)
-    continued = np.zeros(len(records), dtype=bool)
-    continued[pairs.second[pairs.first[1] == pairs.last[0] - 1]] = True
-    return continued
+    def _flags(self, records: int, chosen: Flags) -> Flags:
+        flags = np.zeros(records, dtype=bool)
+        flags[self.second[chosen]] = True
+        return flags
 
 
 def _expand(records: Records) -> tuple[npt.NDArray[np.uint64], Pages]:
