@@ -18,10 +18,10 @@
  *
  * Metrics: groups_created, retained_pages and reused_pages (of all groups),
  * charged_peak_share (of the limit, the most that was seen), wrong_pages, and
- * what is left at the end, in pages, which has to be 0: retained_left; left_file, left_file_mapped, left_file_dirty,
- * left_file_writeback, left_inactive_file, left_active_file of all groups
- * together; root_file_drift, by how much the root's memory.stat differs from
- * /proc/vmstat.
+ * what is left at the end, in pages, which has to be 0: retained_left; left_file,
+ * left_file_mapped, left_file_dirty, left_file_writeback, left_inactive_file,
+ * left_active_file of all groups together; root_file_drift, by how much the
+ * root's memory.stat differs from /proc/vmstat.
  */
 #include "lab.h"
 
@@ -511,6 +511,12 @@ int main(int argc, char **argv)
 		      -1, 0);
 	if (totals == MAP_FAILED)
 		lab_die("no memory");
+	/*
+	 * Its own text: read in again on behalf of a group and then mapped here, it
+	 * would stay charged to that group, after all else is dropped.
+	 */
+	if (mlockall(MCL_CURRENT))
+		lab_die("cannot lock the program in memory");
 	if (mkdir(PARENT, 0755))
 		lab_die("cannot create " PARENT);
 	lab_write(PARENT "/cgroup.subtree_control", "+memory");

@@ -84,6 +84,26 @@ def test_all_well(tmp_path: Path, source: Path) -> None:
     assert str(report.lines[0]) == f"passed     apply       {FIRST}"
 
 
+def test_only_ends_of_parts_are_built(tmp_path: Path, source: Path) -> None:
+    directory = make_patches(tmp_path, "one", "two", "three")
+    text = (directory / "series").read_text()
+    (directory / "series").write_text(
+        text.replace(f"{SECOND}\n", f"{SECOND}\n# part 2: the rest\n")
+    )
+    built: list[int] = []
+
+    def build(count: int) -> list[str]:
+        built.append(count)
+        return []
+
+    report = check_series(
+        "6.12", source, build=build, report=lambda _: None, directory=directory, parts=True
+    )
+    assert report.passed
+    assert built == [2, 3]
+    assert {line.number for line in report.lines} == {1, 2, 3}
+
+
 def test_no_build_asked_for(tmp_path: Path, source: Path) -> None:
     report = check(make_patches(tmp_path, "one"), source)
     assert [line.check for line in report.lines] == ["apply", "message", "checkpatch"]

@@ -75,6 +75,13 @@ class Series:
         return digest.hexdigest()
 
     @property
+    def part_ends(self) -> tuple[int, ...]:
+        """The numbers of the patches with which a part ends, the last of the series among them."""
+        following = (*(patch.part for patch in self.patches[1:]), None)
+        pairs = zip(self.patches, following, strict=False)
+        return tuple(patch.number for patch, part in pairs if patch.part != part)
+
+    @property
     def kernel(self) -> KernelId:
         """The kernel that one gets with these patches."""
         upto = len(self.patches) if self.left_out else None

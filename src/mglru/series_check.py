@@ -73,6 +73,7 @@ def check_series(
     build: Callable[[int], Sequence[str]] | None,
     report: Callable[[CheckLine], None],
     directory: Path | None = None,
+    parts: bool = False,
 ) -> CheckReport:
     """Check every patch of a series; the quick checks of all patches come before any build.
 
@@ -83,6 +84,7 @@ def check_series(
             warned of (`compiler_warnings`); raises LabError if it cannot. None: do not build.
         report: gets each outcome as soon as it is known.
         directory: where the series lies; `patches/<base>` if None.
+        parts: build only where a part of the series ends.
 
     Raises:
         LabError: the series cannot be read.
@@ -94,11 +96,17 @@ def check_series(
         lines.append(line)
         report(line)
         applied += line.check == "apply" and bool(line.passed)
-    for patch in series.patches if build else ():
+    for patch in _to_build(series, parts=parts) if build else ():
         line = _build_line(patch, series, build, reachable=patch.number <= applied)
         lines.append(line)
         report(line)
     return CheckReport(tuple(lines))
+
+
+def _to_build(series: Series, *, parts: bool) -> tuple[Patch, ...]:
+    if not parts:
+        return series.patches
+    return tuple(series.patches[number - 1] for number in series.part_ends)
 
 
 def _quick_checks(series: Series, source: Path) -> Iterator[CheckLine]:

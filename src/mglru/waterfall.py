@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from mglru import stats
 from mglru.compare import Mark, judge
@@ -105,14 +104,9 @@ def prefixes(series: Series, *, parts: bool = False) -> list[KernelId]:
         series: of any base.
         parts: only prefixes that end with a part.
     """
-    patches = series.patches
-    ends = [
-        at
-        for at, (patch, following) in enumerate(pairwise(patches), start=1)
-        if not parts or patch.part != following.part
-    ]
+    ends = series.part_ends if parts else range(1, len(series.patches) + 1)
     stock = KernelId(series.base)
-    some = [replace(stock, series=True, upto=end) for end in ends]
+    some = [replace(stock, series=True, upto=end) for end in ends[:-1]]
     return [stock, *some, replace(stock, series=True)]
 
 

@@ -39,6 +39,7 @@ def series() -> None:
     show_default=True,
     help="Also build the kernel after each patch.",
 )
+@click.option("--parts", is_flag=True, help="Build only where a part of the series ends.")
 @click.option(
     "--matrix",
     is_flag=True,
@@ -53,6 +54,7 @@ def check(
     own_sources: tuple[Path, ...],
     *,
     build: bool,
+    parts: bool,
     matrix: bool,
     only: tuple[str, ...],
     json_file: str | None,
@@ -66,11 +68,15 @@ def check(
     packages.ensure(packages.KERNEL_BUILD, ui)
     own = import_sources(own_sources, ui)
     known = [KernelId.parse(f"{base}+next").base for base in bases or SERIES_BASES]
-    passed = [check_base(base, ui, build=build, source=own.get(base)) for base in known]
+    passed = [
+        check_base(base, ui, build=build, parts=parts, source=own.get(base)) for base in known
+    ]
     return ExitCode.OK if all(passed) else ExitCode.EXPECTATION_FAILED
 
 
-def check_base(base: str, ui: Ui, *, build: bool = False, source: Source | None = None) -> bool:
+def check_base(
+    base: str, ui: Ui, *, build: bool = False, parts: bool = False, source: Source | None = None
+) -> bool:
     """Check the series of one base, say what was found, and return whether all is well."""
     made_on = source or get_source(base, note=ui.note)
     ui.note(describe_source(base, made_on.version))
@@ -83,7 +89,8 @@ def check_base(base: str, ui: Ui, *, build: bool = False, source: Source | None 
     def show(line: CheckLine) -> None:
         ui.note(str(line))
 
-    report = check_series(base, made_on.path, build=build_first if build else None, report=show)
+    builds = build_first if build else None
+    report = check_series(base, made_on.path, build=builds, report=show, parts=parts)
     ui.note(
         f"the series for {base} on Linux {made_on.version}: {len(report.lines)} checks, "
         f"{len(report.failed)} not passed"
