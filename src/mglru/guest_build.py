@@ -70,6 +70,7 @@ def programs() -> dict[str, Program]:
         "burst": Program(("burst.c",)),
         "workingset": Program(("workingset.c", "latency.c")),
         "oom_aging": Program(("oom_aging.c",)),
+        "refault_cost": Program(("refault_cost.c",)),
         "command": Program(("command.c",)),
         "measure": Program(("measure.c",)),
         "no_spin": Program(("no_spin.c",), preload=True),
