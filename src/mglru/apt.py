@@ -120,27 +120,93 @@ def _apt_get(
     )
 
 
-def fetch(package: str, suites: Sequence[str], into: Path) -> Path:
-    """Download the newest version of a package from the suites and return the .deb.
+def _require(what: str) -> None:
+    """Refuse to go on without apt."""
+    if not available():
+        raise LabError(
+            f"{what} comes from Debian, and this machine has no apt",
+            next_step=("give a kernel source tree of your own: --source DIR|TARBALL"),
+        )
+
+
+def fetch(package: str, suites: Sequence[str], into: Path, version: str = "") -> Path:
+    """Download a package from the suites and return the .deb.
+
+    Args:
+        package: which.
+        suites: where from.
+        into: the directory that gets it.
+        version: of the package; the newest if empty.
 
     Raises:
         LabError: no apt, no network, no such package, or a bad signature.
     """
-    if not available():
-        raise LabError(
-            f"{package} comes from Debian, and this machine has no apt",
-            next_step=("give a kernel source tree of your own: --source DIR|TARBALL"),
-        )
+    _require(package)
     purpose = f"download {package} from Debian ({', '.join(suites)})"
     next_step = f"{CHECK_APT}, {OWN_SOURCE}"
+    wanted = f"{package}={version}" if version else package
     with locked(cache_dir("apt") / "-".join(suites)):
         options = _private_options(suites)
-        for arguments in (["update", "--error-on=any"], ["download", package]):
+        for arguments in (["update", "--error-on=any"], ["download", wanted]):
             _apt_get([*options, *arguments], purpose, next_step=next_step, cwd=into)
     found = sorted(into.glob(f"{package}_*.deb"))
     if len(found) != 1:
         raise LabError(f"cannot {purpose}: no file arrived", next_step=next_step)
     return found[0]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A version of a package, and the suites that have it."""
+
+    version: str
+    suites: tuple[str, ...]
+
+
+def has_suite(suite: str) -> bool:
+    """Say whether the mirrors have a suite.
+
+    Raises:
+        LabError: no apt, or the mirrors cannot be asked.
+    """
+    _require("what a suite offers")
+    with locked(cache_dir("apt") / suite):
+        options = _private_options([suite])
+        try:
+            _apt_get([*options, "update", "--error-on=any"], f"read what {suite} offers")
+        except LabError as error:
+            if any("does not have a Release file" in line for line in error.log_tail):
+                return False
+            raise
+    return True
+
+
+def offers(package: str, suites: Sequence[str]) -> tuple[Offer, ...]:
+    """Return all versions of a package in the suites, the newest first; there may be none.
+
+    Raises:
+        LabError: no apt, no network, or the mirrors do not have one of the suites.
+    """
+    _require(package)
+    purpose = f"ask Debian for the versions of {package}"
+    with locked(cache_dir("apt") / "-".join(suites)):
+        options = _private_options(suites)
+        _apt_get([*options, "update", "--error-on=any"], purpose)
+        return parse_madison(
+            process.run(["apt-cache", *options, "madison", package], purpose=purpose)
+        )
+
+
+def parse_madison(listing: str) -> tuple[Offer, ...]:
+    """Read what `apt-cache madison` printed.
+
+    A line is PACKAGE | VERSION | ADDRESS SUITE/main ARCHITECTURE Packages.
+    """
+    found: dict[str, list[str]] = {}
+    for line in listing.splitlines():
+        _package, version, where = (field.strip() for field in line.split("|"))
+        found.setdefault(version, []).append(where.split()[1].split("/")[0])
+    return tuple(Offer(version, tuple(suites)) for version, suites in found.items())
 
 
 @dataclass(frozen=True)

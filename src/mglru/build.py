@@ -23,7 +23,7 @@ from mglru.errors import LabError
 from mglru.overlay import follow_overlay, link_tree, make_overlay
 from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.recipe import MACHINES, Recipe
-from mglru.source import cached
+from mglru.source import Source, cached
 from mglru.ui import Ui
 
 TREE_BYTES = 600_000_000
@@ -99,7 +99,12 @@ def _slot(recipe: Recipe) -> Path:
     """
     kernel = str(replace(recipe.kernel, upto=recipe.kernel.upto and 0)).replace(":0", ":N")
     name = re.sub(r"[^A-Za-z0-9.+]", "_", f"{kernel}-{recipe.machine}")
-    return cache_dir("trees", f"{recipe.kernel.base}-{recipe.source.digest[:8]}") / name
+    return tree_home(recipe.source) / name
+
+
+def tree_home(source: Source) -> Path:
+    """Return the directory of the trees in which kernels of a source are built."""
+    return cache_dir("trees", f"{source.base}-{source.digest[:8]}")
 
 
 def _prepare_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
@@ -170,7 +175,8 @@ def _clone(sibling: Path, pristine: Path, target: Path) -> None:
                 shutil.copy2(from_path, target / relative / name, follow_symlinks=False)
 
 
-def _make_command(jobs: int = 1) -> list[str]:
+def make_command(jobs: int = 1) -> list[str]:
+    """Return make with what makes builds repeatable, and with ccache where there is one."""
     # The same source gives the same image, whoever builds it and when.
     command = ["make", f"-j{jobs}", "KBUILD_BUILD_USER=mglru", "KBUILD_BUILD_HOST=lab"]
     command += ["KBUILD_BUILD_TIMESTAMP=1970-01-01", "KBUILD_BUILD_VERSION=1"]
@@ -183,12 +189,12 @@ def _make_command(jobs: int = 1) -> list[str]:
 def _compile(tree: Path, recipe: Recipe, ui: Ui, jobs: int) -> Path:
     machine = MACHINES[recipe.machine]
     asked = dict(recipe.options) | {"LOCALVERSION": f'"{recipe.localversion}"'}
-    kconfig.configure(tree, machine.arch, asked, _make_command())
+    kconfig.configure(tree, machine.arch, asked, make_command())
     log = tree / ".mglru-build.log"
     fresh = not (tree / "vmlinux").exists()
     with ui.bar(f"building {recipe.kernel}", machine.objects if fresh else None) as update:
         process.run(
-            [*_make_command(jobs), f"ARCH={machine.arch}", machine.image],
+            [*make_command(jobs), f"ARCH={machine.arch}", machine.image],
             purpose=f"build {recipe.kernel}",
             cwd=tree,
             log=log,

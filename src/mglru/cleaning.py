@@ -13,8 +13,8 @@ from mglru.paths import cache_root, locked
 SECONDS_A_DAY = 86_400
 # Made again from the rest at any time. `git` is not among them: it may hold somebody's work.
 EVERYTHING = (
-    *("apt", "builds", "commands", "datasets", "guest", "matrix", "memory"),
-    *("overlays", "sources", "tmp", "trees", "userlands"),
+    *("apt", "builds", "commands", "datasets", "debs", "guest", "matrix", "memory"),
+    *("overlays", "sources", "tested", "tmp", "trees", "userlands"),
 )
 
 
@@ -28,7 +28,7 @@ def _unused(days: int) -> Iterator[Path]:
     """Builds, and trees to build in, that were not used for so many days."""
     root = cache_root()
     limit = time.time() - days * SECONDS_A_DAY
-    for path in [*root.glob("builds/*"), *root.glob("trees/*/*")]:
+    for path in [*root.glob("builds/*"), *root.glob("debs/*"), *root.glob("trees/*/*")]:
         if path.is_dir() and path.stat().st_mtime < limit:
             yield path
 

@@ -122,13 +122,18 @@ def _fetch_from_debian(base: str, note: Note) -> Source:
         target = home / package_version
         if not _record(target).exists():
             note(f"unpacking {package} {package_version} (1.7 GB)")
-            _unpack_deb(deb, package, target)
-    digest = hashlib.sha256(f"{package} {package_version}".encode()).hexdigest()
-    origin = f"{package} {package_version}"
-    return _remember(Source(base, kernel_version(target), origin, digest, target))
+            unpack_deb(deb, package, target)
+    return _remember(debian_source(base, package_version, target))
 
 
-def _unpack_deb(deb: Path, package: str, target: Path) -> None:
+def debian_source(base: str, package_version: str, tree: Path) -> Source:
+    """Describe a tree that was unpacked from a version of Debian's package."""
+    origin = f"linux-source-{base} {package_version}"
+    digest = hashlib.sha256(origin.encode()).hexdigest()
+    return Source(base, kernel_version(tree), origin, digest, tree)
+
+
+def unpack_deb(deb: Path, package: str, target: Path) -> None:
     """Unpack the tarball inside the package without writing it to disk in between."""
     script = (
         'set -o pipefail; dpkg-deb --fsys-tarfile "$0" '

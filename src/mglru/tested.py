@@ -12,6 +12,7 @@ import pydantic
 
 from mglru import paths
 from mglru.errors import LabError
+from mglru.series import Series
 
 TESTED_FILE = "tested.toml"
 Outcome = Literal["clean", "offsets", "three-way", "no"]
@@ -29,22 +30,33 @@ class Tested(pydantic.BaseModel):
     Attributes:
         version: the kernel version (`6.12.117`).
         origin: where its source came from, as `linux-source-6.12 6.12.117-1~deb12u1`.
+        suites: which of Debian's suites had this version then, in whatever revision.
+        series: digest of the series that was tried (`series_mark`).
         applies: how the patches applied.
-        builds: whether every prefix of the series built; None if that was not tried.
+        builds: whether the kernel with the whole series built; None if that was not tried.
         boots: whether it booted; None if that was not tried.
         date: when.
-        note: anything else to know.
+        reason: of what did not go well; the machine's words.
+        note: anything else to know, from people; the machine keeps it.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     version: str = pydantic.Field(pattern=r"^\d+\.\d+\.\d+$")
     origin: str = ""
+    suites: tuple[str, ...] = ()
+    series: str = ""
     applies: Outcome
     builds: bool | None = None
     boots: bool | None = None
     date: datetime.date
+    reason: str = ""
     note: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing that was tried went wrong."""
+        return self.applies != "no" and self.builds is not False and self.boots is not False
 
     @property
     def words(self) -> str:
@@ -77,11 +89,17 @@ def tested_versions(base: str, directory: Path | None = None) -> tuple[Tested, .
         raise LabError(
             f"{path} cannot be read: {error}", next_step="see docs/patches.md for its format"
         ) from error
-    return tuple(sorted(tested, key=lambda entry: _numbers(entry.version), reverse=True))
+    return tuple(sorted(tested, key=lambda entry: version_numbers(entry.version), reverse=True))
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return what versions are sorted by: `6.12.9` comes before `6.12.10`."""
     return tuple(int(number) for number in version.split("."))
+
+
+def series_mark(series: Series) -> str:
+    """Return how a state of the series is called in the file: what it changes, not its texts."""
+    return series.sha256[:12]
 
 
 def describe_source(base: str, version: str, directory: Path | None = None) -> str:
@@ -95,8 +113,11 @@ def describe_source(base: str, version: str, directory: Path | None = None) -> s
     tested = tested_versions(base, directory)
     for entry in tested:
         if entry.version == version:
-            note = f": {entry.note}" if entry.note else ""
-            return f"The series was tried on Linux {version}: {entry.words}{note}."
+            remarks = "; ".join(filter(None, (entry.reason, entry.note)))
+            return (
+                f"The series was tried on Linux {version}: {entry.words}"
+                f"{f': {remarks}' if remarks else ''}."
+            )
     if not tested:
         return f"It is not recorded on which {base}.y the series was tried."
     nearest = min(tested, key=lambda entry: _distance(entry.version, version))
@@ -107,4 +128,6 @@ def describe_source(base: str, version: str, directory: Path | None = None) -> s
 
 
 def _distance(one: str, other: str) -> tuple[int, ...]:
-    return tuple(abs(a - b) for a, b in zip(_numbers(one), _numbers(other), strict=False))
+    return tuple(
+        abs(a - b) for a, b in zip(version_numbers(one), version_numbers(other), strict=False)
+    )

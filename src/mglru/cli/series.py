@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`./mglru series`: check, waterfall."""
+"""`./mglru series`: check, tested, waterfall."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mglru.build import build_kernel
 from mglru.cli.common import import_sources, source_option, terminal
 from mglru.cli.matrix import check_matrices
 from mglru.cli.run import Session, report_failures
+from mglru.cli.tested import tested
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.kernel_id import SERIES_BASES, KernelId
@@ -29,6 +30,9 @@ from mglru.waterfall import Waterfall, make_waterfall, prefixes
 @click.group()
 def series() -> None:
     """The patch series: check it, and see what each patch does."""
+
+
+series.add_command(tested)
 
 
 @series.command()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru series tested`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from mglru import apt, packages, tested_file
+from mglru.build import Build, build_kernel
+from mglru.errors import ExitCode, UsageError
+from mglru.experiment import load_experiment
+from mglru.ingredients import get_ingredients
+from mglru.kernel_id import SERIES_BASES, KernelId
+from mglru.paths import PATCHES
+from mglru.recipe import make_recipe
+from mglru.results import BootRecord
+from mglru.run import failures, make_jobs, run_jobs
+from mglru.series import Series, load_series
+from mglru.source import Source, get_source
+from mglru.tested import Tested, series_mark, tested_versions
+from mglru.tested_try import (
+    SUITES,
+    Candidate,
+    candidates,
+    package_name,
+    source_of,
+    try_series,
+)
+from mglru.ui import Ui
+
+# Makes, limits, reclaims and removes cgroups from several processes: more than a boot, in seconds.
+EXPERIMENT = "memcg-stress"
+
+
+@click.command()
+@click.argument("base", metavar="[BASE]", default=SERIES_BASES[0])
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only this suite.")
+@click.option("--version", "versions", multiple=True, metavar="6.12.y", help="Only this version.")
+@click.option("--build/--no-build", default=True, show_default=True, help="Build the kernels.")
+@click.option(
+    "--boot/--no-boot", default=True, show_default=True, help=f"Boot what builds: {EXPERIMENT}."
+)
+@click.option("--again", is_flag=True, help="Also versions on which this series was tried already.")
+@click.option("--keep", is_flag=True, help="Keep sources and build trees (2.3 GB a version).")
+@click.option("--dry-run", is_flag=True, help="Try and show, but leave tested.toml as it is.")
+def tested(
+    base: str,
+    *,
+    suites: tuple[str, ...],
+    versions: tuple[str, ...],
+    build: bool,
+    boot: bool,
+    again: bool,
+    keep: bool,
+    dry_run: bool,
+) -> int:
+    """Try the series on every 6.12.y that Debian offers, and record it in tested.toml.
+
+    Each version is downloaded, gets the patches (exactly, at other lines, or by a three-way
+    merge), is built with all of them for User Mode Linux, and boots. The record is written after
+    each version; what was tried with this very series before is not tried again. About six
+    minutes a version on two cores. Exit code 1 if something did not go well.
+    """
+    ui = Ui()
+    packages.ensure(packages.KERNEL_BUILD, ui)
+    series = load_series(KernelId.parse(f"{base}+next").base)
+    found = _wanted(base, present := _present(suites, ui), versions)
+    ui.note(f"{package_name(base)}: " + ", ".join(each.version for each in found))
+    trial = _Trial(base, series, ui, build=build, boot=boot and build)
+    rows = []
+    for candidate in found:
+        entry = None if again else trial.known(candidate)
+        if entry is None:
+            entry = trial.run(candidate, present, keep=keep)
+            _write(entry, PATCHES / base, ui, dry_run=dry_run)
+        rows.append(entry)
+    show(rows, Console(soft_wrap=True, highlight=False))
+    return ExitCode.OK if all(row.good for row in rows) else ExitCode.EXPECTATION_FAILED
+
+
+def _present(suites: Sequence[str], ui: Ui) -> list[str]:
+    """Return the suites that the mirrors have; one that was asked for must be there."""
+    present = []
+    for suite in suites or SUITES:
+        if apt.has_suite(suite):
+            present.append(suite)
+        elif suites:
+            raise UsageError(f"Debian's mirrors have no suite {suite}", next_step="correct --suite")
+        else:
+            ui.note(f"{suite}: this machine's mirror does not have it")
+    return present
+
+
+def _wanted(base: str, suites: Sequence[str], versions: Sequence[str]) -> list[Candidate]:
+    found = candidates(apt.offers(package_name(base), suites))
+    known = [each.version for each in found]
+    if not found:
+        raise UsageError(f"{', '.join(suites)}: no {package_name(base)} there")
+    if unknown := [version for version in versions if version not in known]:
+        raise UsageError(
+            f"Debian does not offer Linux {unknown[0]}", next_step=f"it has {', '.join(known)}"
+        )
+    return [each for each in found if not versions or each.version in versions]
+
+
+class _Trial:
+    """Trying one series on candidates."""
+
+    def __init__(self, base: str, series: Series, ui: Ui, *, build: bool, boot: bool) -> None:
+        self._series = series
+        self._ui = ui
+        self._base = base
+        self._build = build
+        self._boot = boot
+
+    def known(self, candidate: Candidate) -> Tested | None:
+        """Return the record of a candidate if it is of this series and says all that is asked."""
+        for entry in tested_versions(self._base):
+            same = entry.version == candidate.version and entry.series == series_mark(self._series)
+            whole = entry.applies == "no" or (
+                not (self._build and entry.builds is None)
+                and not (self._boot and entry.builds and entry.boots is None)
+            )
+            if same and whole and entry.origin.endswith(f" {candidate.package_version}"):
+                return entry
+        return None
+
+    def run(self, candidate: Candidate, suites: Sequence[str], *, keep: bool) -> Tested:
+        """Try a candidate."""
+        made_on = get_source(self._base, note=self._ui.note)
+        with source_of(self._base, candidate, suites, self._ui, keep=keep) as source:
+            entry = try_series(
+                candidate,
+                source,
+                self._series,
+                ancestor=made_on.path,
+                build=self._make if self._build else None,
+                boot=self._check if self._boot else None,
+            )
+        self._ui.note(f"Linux {entry.version}: {entry.words}{entry.reason and ': '}{entry.reason}")
+        return entry
+
+    @property
+    def _kernel(self) -> KernelId:
+        return KernelId(self._base, series=True)
+
+    def _make(self, source: Source) -> Build:
+        return build_kernel(make_recipe(self._kernel, source), self._ui)
+
+    def _check(self, build: Build) -> list[str]:
+        packages.ensure(packages.TRY, self._ui)
+        experiment = load_experiment(EXPERIMENT, ())
+        image = get_ingredients(experiment, _no_kernel, self._ui).image
+        jobs = make_jobs(experiment, {self._kernel: build}, image, boots=1, seed=1)
+        records: list[BootRecord] = []
+        run_jobs(jobs, self._ui, records.append, 1)
+        return list(failures(records))
+
+
+def _no_kernel() -> Build:
+    raise AssertionError(f"the data of {EXPERIMENT} is not made in a guest")
+
+
+def _write(entry: Tested, directory: Path, ui: Ui, *, dry_run: bool) -> None:
+    """Put an entry into the record, and say so if a person's note may be out of date now."""
+    before = {each.version: each for each in tested_versions(directory.name, directory)}
+    old = before.get(entry.version)
+    if old and old.note and old.applies != entry.applies:
+        ui.warn(f"the note of {entry.version} may be out of date: {old.note}")
+    if not dry_run:
+        tested_file.write(tested_file.record(entry, directory), directory)
+
+
+_WORD = {True: "yes", False: "NO", None: "-"}
+
+
+def show(rows: Sequence[Tested], out: Console) -> None:
+    """Print a table, a version a line."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("version", "package", "suites", "applies", "builds", "boots"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(
+            *(row.version, row.origin.split()[-1], ", ".join(row.suites), row.applies),
+            *(_WORD[row.builds], _WORD[row.boots]),
+        )
+    out.print(table)
+    for row in rows:
+        if row.reason:
+            out.print(f"{row.version}: {row.reason}", markup=False)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Writing `patches/<base>/tested.toml`: the machine's fields change, people's notes stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Table
+
+from mglru.errors import LabError
+from mglru.tested import TESTED_FILE, Tested, version_numbers
+
+HEADER = """\
+# SPDX-License-Identifier: GPL-2.0-only
+# On which versions the series was tried, written by `./mglru series tested`; a `note` is yours to
+# add, and stays. docs/patches.md tells the format.
+"""
+# What people write; everything else is the machine's.
+_OURS = "note"
+
+
+def record(entry: Tested, directory: Path) -> str:
+    """Return the text of tested.toml with this entry in place of that of the same version.
+
+    Comments and notes stay as they are. Entries are sorted, the newest version first.
+
+    Args:
+        entry: what was found; its note, if it has none, is the one in the file.
+        directory: where the file lies; it need not exist.
+
+    Raises:
+        LabError: the file that is there is no TOML, or has no such tables.
+    """
+    path = directory / TESTED_FILE
+    try:
+        document = tomlkit.parse(path.read_text() if path.is_file() else HEADER)
+        tables = document.get("tested") or tomlkit.aot()
+        entries = [table for table in tables if isinstance(tables, AoT)]
+        _set(_table(entries, entry.version), entry)
+        entries.sort(key=lambda table: version_numbers(str(table["version"])), reverse=True)
+    except (TOMLKitError, KeyError, ValueError, UnicodeDecodeError) as error:
+        raise LabError(
+            f"{path} cannot be read: {error}", next_step="see docs/patches.md for its format"
+        ) from error
+    document["tested"] = tomlkit.aot()
+    for table in entries:
+        document["tested"].append(table)
+    return tomlkit.dumps(document)
+
+
+def write(text: str, directory: Path) -> None:
+    """Replace the file, all or nothing."""
+    path = directory / TESTED_FILE
+    staging = path.with_name(f".{path.name}.new")
+    try:
+        staging.write_text(text)
+        staging.replace(path)
+    finally:
+        staging.unlink(missing_ok=True)
+
+
+def _table(entries: list[Table], version: str) -> Table:
+    """Return the table of a version, a new one if there is none."""
+    for table in entries:
+        if table["version"] == version:
+            return table
+    entries.append(tomlkit.table())
+    return entries[-1]
+
+
+def _set(table: Table, entry: Tested) -> None:
+    fields: dict[str, Any] = entry.model_dump(exclude_defaults=True)
+    for name in set(Tested.model_fields) - {_OURS, *fields}:
+        table.pop(name, None)
+    for name in Tested.model_fields:
+        if name in fields and table.get(name) != fields[name]:
+            table[name] = list(fields[name]) if name == "suites" else fields[name]
