@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Table
+from tomlkit.items import Table
 
-from mglru.errors import LabError
-from mglru.tested import TESTED_FILE, Tested, version_numbers
+from mglru.tested import TESTED_FILE, Tested, tested_versions, version_numbers
 
 HEADER = """\
 # SPDX-License-Identifier: GPL-2.0-only
@@ -32,19 +30,14 @@ def record(entry: Tested, directory: Path) -> str:
         directory: where the file lies; it need not exist.
 
     Raises:
-        LabError: the file that is there is no TOML, or has no such tables.
+        LabError: the file that is there cannot be understood.
     """
     path = directory / TESTED_FILE
-    try:
-        document = tomlkit.parse(path.read_text() if path.is_file() else HEADER)
-        tables = document.get("tested") or tomlkit.aot()
-        entries = [table for table in tables if isinstance(tables, AoT)]
-        _set(_table(entries, entry.version), entry)
-        entries.sort(key=lambda table: version_numbers(str(table["version"])), reverse=True)
-    except (TOMLKitError, KeyError, ValueError, UnicodeDecodeError) as error:
-        raise LabError(
-            f"{path} cannot be read: {error}", next_step="see docs/patches.md for its format"
-        ) from error
+    tested_versions("", directory)
+    document = tomlkit.parse(path.read_text() if path.is_file() else HEADER)
+    entries = list(document.get("tested", ()))
+    _set(_table(entries, entry.version), entry)
+    entries.sort(key=lambda table: version_numbers(str(table["version"])), reverse=True)
     document["tested"] = tomlkit.aot()
     for table in entries:
         document["tested"].append(table)
