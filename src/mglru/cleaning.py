@@ -14,7 +14,7 @@ SECONDS_A_DAY = 86_400
 # Made again from the rest at any time. `git` is not among them: it may hold somebody's work.
 EVERYTHING = (
     *("apt", "builds", "commands", "datasets", "debs", "guest", "matrix", "memory"),
-    *("overlays", "sources", "tested", "tmp", "trees", "userlands"),
+    *("overlays", "selftests", "sources", "tested", "tmp", "trees", "userlands"),
 )
 
 

@@ -42,10 +42,26 @@ QEMU = {
     "qemu-system-x86": "emulates the x86 machine",
     "libelf-dev": "builds kernels for x86 (objtool)",
 }
+# `kernel deb`, beside KERNEL_BUILD.
+DEB = {
+    "dpkg-dev": "makes Debian packages",
+    "debhelper": "makes Debian packages",
+    "rsync": "the package of kernel headers",
+    "kmod": "lists what modules need",
+    "cpio": "the package of kernel headers",
+    "libelf-dev": QEMU["libelf-dev"],
+    "libssl-dev": "signs modules",
+    "openssl": "makes the key that signs modules",
+}
 # `series check --matrix`; the cross compilers are in matrix_config.py.
 MATRIX = {**KERNEL_BUILD, "sparse": "checks kernel sources (address spaces, locks, endianness)"}
 # `mglru test` looks at the report's page; to make one needs no browser.
-TEST = {**ALL, **MATRIX, "chromium": "shows the report's page, as a reader's browser does"}
+TEST = {
+    **ALL,
+    **MATRIX,
+    "chromium": "shows the report's page, as a reader's browser does",
+    "quilt": "the series is for it, too",
+}
 # Programs whose presence shows, on a machine without dpkg, that the package is there.
 _PROGRAMS = (
     "gcc",

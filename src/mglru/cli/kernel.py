@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`./mglru kernel`: build, tree, export, kunit, clean, fetch."""
+"""`./mglru kernel`: build, deb, tree, export, kunit, selftests, clean, fetch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import click
 
 from mglru import cleaning, packages
 from mglru.cli.common import build_all, import_sources, machine_option, source_option
+from mglru.cli.deb import deb
 from mglru.cli.kunit import kunit
+from mglru.cli.selftests import selftests
 from mglru.errors import UsageError
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId
 from mglru.paths import PATCHES, cache_dir
@@ -25,6 +27,8 @@ def kernel() -> None:
 
 
 kernel.add_command(kunit)
+kernel.add_command(deb)
+kernel.add_command(selftests)
 
 
 @kernel.command()

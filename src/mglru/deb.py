@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Debian packages of a kernel, for people to install: the kernel's own `make bindeb-pkg`.
+
+Each kernel has a tree of its own in the cache: `source`, hard links to the pristine source but for
+what the series changes, and `build`, in which make works. Packages are kept by the content of all
+that they were made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru import kconfig, process
+from mglru.build import make_command, tree_home
+from mglru.deb_config import Configuration, configure, requested
+from mglru.errors import LabError
+from mglru.kernel_id import KernelId
+from mglru.overlay import follow_overlay, link_tree, make_overlay
+from mglru.paths import cache_dir, locked, require_space, staged
+from mglru.recipe import KEY_LENGTH, compiler_version
+from mglru.series import Series, load_series
+from mglru.source import Source, cached
+from mglru.ui import Ui
+
+LIMIT_SECONDS = 24 * 3600
+# A configuration with all of Debian's modules takes 12 GB; one with debug info, several times that.
+BYTES_AN_OPTION = 2_000_000
+SECONDS_AN_OBJECT = 0.7
+# Debian's configuration has 7,000 options that are on, and 24,000 objects.
+OBJECTS_AN_OPTION = 3.3
+MAINTAINER = {"DEBFULLNAME": "mglru-next", "DEBEMAIL": "mglru-next@localhost"}
+_VARIABLES = ("KDEB_SOURCENAME=linux-mglru", "KDEB_CHANGELOG_DIST=unstable", "KBUILD_VERBOSE=0")
+# It would replace the C library's headers of the machine that installs it.
+_NOT_FOR_USERS = "linux-libc-dev_"
+_OBJECT = re.compile(rb"^  (?:CC|AS|HOSTCC|LD|AR)\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What packages are to be made of.
+
+    Attributes:
+        kernel: which.
+        source: the pristine tree.
+        series: the patches that it gets; none of the lab's own.
+        configuration: what its configuration starts from.
+    """
+
+    kernel: KernelId
+    source: Source
+    series: Series
+    configuration: Configuration
+
+    @property
+    def localversion(self) -> str:
+        """The suffix of the release, which keeps it beside every other kernel."""
+        name = "-mglru-" + ("next" if self.series.patches else "stock")
+        if self.kernel.upto is not None:
+            name += f"-{self.kernel.upto}"
+        for option, value in self.kernel.options:
+            name += f"-{option.lower().replace('_', '.')}.{value}"
+        return name
+
+    @property
+    def release(self) -> str:
+        """What `uname -r` will say."""
+        return self.source.version + self.localversion
+
+
+@dataclass(frozen=True)
+class Packages:
+    """Packages in the cache.
+
+    Attributes:
+        files: the packages.
+        seconds: how long the build took.
+    """
+
+    files: tuple[Path, ...]
+    seconds: float
+
+    @property
+    def image(self) -> Path:
+        """The package with the kernel itself."""
+        return next(
+            path
+            for path in self.files
+            if path.name.startswith("linux-image-") and "-dbg_" not in path.name
+        )
+
+
+def make_plan(kernel: KernelId, source: Source, configuration: Configuration) -> Plan:
+    """Collect what the packages are made of.
+
+    Raises:
+        UsageError: not a kernel for users.
+        LabError: the series cannot be read.
+    """
+    requested(kernel, configuration, "")
+    series = Series(kernel.base, ())
+    if kernel.series:
+        series = load_series(kernel.base).first(kernel.upto)
+    return Plan(kernel, source, series, configuration)
+
+
+def build_packages(plan: Plan, ui: Ui) -> Packages:
+    """Return the packages of a plan, building them if the cache has none.
+
+    Raises:
+        LabError: a patch does not apply, an option cannot be set, no space, or a build error.
+    """
+    home = tree_home(plan.source) / re.sub(r"[^A-Za-z0-9.+]", "_", f"{plan.kernel}-deb")
+    home.mkdir(parents=True, exist_ok=True)
+    with locked(home):
+        _prepare(plan, home / "source", ui)
+        build = home / "build"
+        build.mkdir(exist_ok=True)
+        make = [*make_command(os.cpu_count() or 1), f"--directory={home / 'source'}", f"O={build}"]
+        asked = requested(plan.kernel, plan.configuration, plan.localversion)
+        config = configure(build, home / "source", plan.configuration, asked, make)
+        target = cache_dir("debs") / _key(plan, config)
+        if not target.is_dir():
+            _make(plan, build, make, config, target, ui)
+    seconds = float(json.loads((target / "build.json").read_text())["seconds"])
+    return Packages(tuple(sorted(target.glob("*.deb"))), seconds)
+
+
+def _prepare(plan: Plan, tree: Path, ui: Ui) -> None:
+    """Make the tree's sources equal to the pristine ones plus the series."""
+    with tempfile.TemporaryDirectory(prefix="overlay-", dir=cache_dir("tmp")) as scratch:
+        made_on = cached(plan.kernel.base)
+        overlay = make_overlay(
+            plan.source.path,
+            plan.series.patches,
+            Path(scratch),
+            three_way=True,
+            ancestor=made_on.path if made_on else None,
+        )
+        for line in overlay.notes:
+            ui.note(line)
+        if not tree.exists():
+            ui.note(f"preparing a source tree for {plan.kernel}")
+            link_tree(plan.source.path, tree)
+        follow_overlay(overlay, plan.source.path, tree)
+
+
+def _key(plan: Plan, config: str) -> str:
+    """Digest of everything that decides the packages' content."""
+    parts = [plan.source.digest, plan.series.sha256, config, compiler_version(), platform.machine()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:KEY_LENGTH]
+
+
+def options_on(config: str) -> int:
+    """Return how many options of a configuration are on, as modules or built in."""
+    return sum(value in ("y", "m") for value in kconfig.parse(config).values())
+
+
+def expected_seconds(config: str, cpus: int) -> float:
+    """Guess how long a build takes, from the number of options that are on."""
+    return options_on(config) * OBJECTS_AN_OPTION * SECONDS_AN_OBJECT / cpus
+
+
+def _make(plan: Plan, build: Path, make: Sequence[str], config: str, target: Path, ui: Ui) -> None:
+    options = options_on(config)
+    require_space(build, options * BYTES_AN_OPTION, f"the build of {plan.release}")
+    minutes = max(1, round(expected_seconds(config, cpus := os.cpu_count() or 1) / 60))
+    ui.note(
+        f"{plan.release}: {options} options are on; the first build takes about {minutes} minutes "
+        f"on {cpus} idle processors like those that this was measured on"
+    )
+    log = build.with_name("build.log")
+    started = time.monotonic()
+    _remove_packages(build)
+    with ui.bar(f"building packages of {plan.release}", options * OBJECTS_AN_OPTION) as update:
+        process.run(
+            [
+                *make,
+                *_VARIABLES,
+                f"KDEB_PKGVERSION={plan.source.version}-{target.name}",
+                "bindeb-pkg",
+            ],
+            purpose=f"build packages of {plan.release}",
+            env={**MAINTAINER, "DEB_BUILD_OPTIONS": "terse"},
+            log=log,
+            limit_seconds=LIMIT_SECONDS,
+            next_step=f"the whole log is {log}",
+            on_tick=lambda: update(len(_OBJECT.findall(log.read_bytes())), "objects"),
+        )
+    _keep(plan, build, target, time.monotonic() - started)
+
+
+def _remove_packages(build: Path) -> None:
+    """Remove what an earlier or interrupted build has left beside its directory."""
+    for pattern in ("*.deb", "*.buildinfo", "*.changes"):
+        for path in build.parent.glob(pattern):
+            path.unlink()
+
+
+def _keep(plan: Plan, build: Path, target: Path, seconds: float) -> None:
+    """Put the packages into the cache, all or nothing."""
+    made = sorted(build.parent.glob("*.deb"))
+    wanted = [path for path in made if not path.name.startswith(_NOT_FOR_USERS)]
+    if not any(path.name.startswith(f"linux-image-{plan.release}_") for path in wanted):
+        raise LabError(
+            f"the build of {plan.release} made no package of this name: "
+            + (", ".join(path.name for path in made) or "none at all"),
+            next_step=f"remove {build} and build again",
+        )
+    with staged(target) as staging:
+        for path in wanted:
+            shutil.copy2(path, staging / path.name)
+        shutil.copy2(build / ".config", staging / "config")
+        record = {"kernel": str(plan.kernel), "release": plan.release, "seconds": round(seconds)}
+        (staging / "build.json").write_text(json.dumps(record, indent=1))
+    _remove_packages(build)

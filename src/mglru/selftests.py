@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel's own selftests of cgroups and memory management, run in a guest, kernels compared."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mglru import boot_check, channel
+from mglru.build import Build
+from mglru.dataset import EmptyDataset, dataset_image
+from mglru.errors import UsageError
+from mglru.experiment import Disk
+from mglru.guest_build import guest_program
+from mglru.kept_logs import keep_logs
+from mglru.kernel_id import KernelId
+from mglru.machine import OUTPUT_DEVICE, BootRequest, guest_path
+from mglru.machines import MACHINES
+from mglru.paths import cache_dir
+from mglru.plan import DATA, disk_lines
+from mglru.tap import Case, Result, read_program
+
+VARIANT = ("selftests", "")
+CGROUP = (
+    *("test_core", "test_kmem", "test_memcontrol", "test_retain", "test_freezer", "test_kill"),
+    *("test_pids", "test_cpu", "test_hugetlb_memcg", "test_zswap"),
+)
+# Without those that need huge pages, another processor, a module or much memory; without
+# khugepaged, which 6.12 does not compile, and mlock-random-test, which wants libcap.
+MM = (
+    *("compaction_test", "cow", "droppable", "gup_longterm", "ksm_functional_tests"),
+    *("madv_populate", "map_fixed_noreplace", "map_populate", "mdwe_test", "mkdirty"),
+    *("mlock2-tests", "mrelease_test", "mremap_dontunmap", "mremap_test", "mseal_test"),
+    *("on-fault-limit", "pagemap_ioctl", "soft-dirty", "split_huge_page_test"),
+    "uffd-unit-tests",
+)
+PROGRAMS = (*(f"cgroup/{name}" for name in CGROUP), *(f"mm/{name}" for name in MM))
+BEFORE = {"cgroup/test_zswap": "echo 1 > /sys/module/zswap/parameters/enabled;"}
+MEMORY_MB = 2048
+DISK_MB = 512
+SWAP_MB = 512
+PROGRAM_LIMIT_SECONDS = 240
+LIMIT_SECONDS = 1800
+_SWAP = "/dev/swap0"
+_MARK = "@@selftest"
+_SECTION = re.compile(
+    rf"^{_MARK} begin (?P<name>\S+)$(?P<output>.*?)(?:^{_MARK} end (?P=name) (?P<status>\d+)$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """What the selftests of one kernel gave on it.
+
+    Attributes:
+        kernel: which.
+        release: as uname gives it.
+        cases: by program; a program that the source lacks, or that does not compile, is not there.
+        problems: whatever else went wrong: a warning of the kernel, a guest that died.
+        output: all that the programs printed.
+    """
+
+    kernel: str
+    release: str
+    cases: Mapping[str, tuple[Case, ...]]
+    problems: tuple[str, ...]
+    output: str
+
+
+def with_selftests(kernel: KernelId) -> KernelId:
+    """Return the kernel built with what its selftests need: `6.12` is `6.12%selftests`."""
+    if VARIANT in kernel.options:
+        return kernel
+    return replace(kernel, options=tuple(sorted((*kernel.options, VARIANT))))
+
+
+def choose(only: Sequence[str]) -> tuple[str, ...]:
+    """Return the programs whose names, with or without their collection, match a pattern.
+
+    Raises:
+        UsageError: a pattern that no program matches.
+    """
+    for pattern in only:
+        if not any(_matches(name, pattern) for name in PROGRAMS):
+            raise UsageError(
+                f"--only {pattern}: no such selftest", next_step=f"there are {', '.join(PROGRAMS)}"
+            )
+    return tuple(
+        name for name in PROGRAMS if not only or any(_matches(name, pattern) for pattern in only)
+    )
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return any(fnmatch.fnmatchcase(text, pattern) for text in (name, *name.split("/")))
+
+
+def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> KernelRun:
+    """Boot a kernel, run programs one after another, and return what they said.
+
+    Args:
+        build: of a kernel `with_selftests`.
+        programs: compiled, by name.
+        machine: a name in `machines.MACHINES`.
+
+    Raises:
+        LabError: the guest could not start, or was another kernel.
+    """
+    recipe = build.recipe
+    image = dataset_image(EmptyDataset(kind="empty", size_mb=DISK_MB))
+    board = MACHINES[machine]
+    request = BootRequest(
+        image=build.image,
+        init=guest_program("init"),
+        plan=tuple(_plan(build, programs, image)),
+        memory=f"{MEMORY_MB}M",
+        seed=1,
+        # The programs wait for things by looking again and again.
+        virtual_time=board.time == "instructions",
+        limit_seconds=LIMIT_SECONDS * board.slowness,
+        files=tuple(programs.values()),
+        disk=image,
+    )
+    expected = boot_check.Expectation(recipe.kernel, recipe, ("memcg_oom",), board.walks)
+    with tempfile.TemporaryDirectory(prefix="selftests-", dir=cache_dir("tmp")) as scratch:
+        outcome = board.boot(request, Path(scratch))
+        report = channel.parse(outcome.reported)
+        boot_check.prove(report, expected)
+        problems = boot_check.problems(outcome, report, expected, request.limit_seconds)
+        output = outcome.output.read_text(errors="replace").replace("\r", "")
+        if problems:
+            kept = keep_logs(f"selftests-{recipe.kernel}", (outcome.console, outcome.output))
+            problems.append(f"logs: {kept}")
+    cases = dict(read_output(output, programs))
+    return KernelRun(str(recipe.kernel), recipe.release, cases, tuple(problems), output)
+
+
+def _plan(build: Build, programs: Mapping[str, Path], image: Path) -> Iterator[str]:
+    yield from (f"symbol\t{name}" for name in (*build.recipe.proofs, *build.recipe.absent))
+    yield from ("lru_gen", "cgroup\t2")
+    yield from disk_lines(image, DISK_MB, Disk(completion_us=0, mbps=0))
+    yield f"disk\tswap0\tsize={SWAP_MB}\tmemory_backed=1\tblocksize=4096"
+    yield from (f"swap\t{_SWAP}", "counters\tbegin")
+    for name, program in programs.items():
+        yield f"step\t{name}\t-\t/bin/sh\t-c\t{_script(name, program)}"
+    yield "counters\tend"
+
+
+def _script(name: str, program: Path) -> str:
+    """Return the shell's words that run a program where it may write, and mark its output."""
+    command = f"timeout -k 10 {PROGRAM_LIMIT_SECONDS} {shlex.quote(guest_path(program))}"
+    return (
+        f"cd {DATA}; exec > {OUTPUT_DEVICE} 2>&1; echo; echo {_MARK} begin {name}; "
+        f"{BEFORE.get(name, '')} {command}; "
+        f"status=$?; echo; echo {_MARK} end {name} $status"
+    )
+
+
+def read_output(
+    output: str, programs: Mapping[str, Path] | Sequence[str]
+) -> Iterator[tuple[str, tuple[Case, ...]]]:
+    """Read what all programs printed; one that said nothing, as the guest died before, failed."""
+    found = {match["name"]: match for match in _SECTION.finditer(output)}
+    for name in programs:
+        match = found.get(name)
+        status = int(match["status"]) if match and match["status"] else None
+        yield name, read_program(match["output"] if match else "", status)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case on all kernels.
+
+    Attributes:
+        program: as `cgroup/test_core`.
+        case: its name.
+        results: in the order of the kernels; None where a kernel does not have the case.
+    """
+
+    program: str
+    case: str
+    results: tuple[Result | None, ...]
+
+    @property
+    def regressed(self) -> bool:
+        """Whether another kernel does not pass what the first does, or fails what only it has."""
+        first, *others = self.results
+        if first is None:
+            return Result.FAILED in others
+        return first == Result.PASSED and any(result != Result.PASSED for result in others)
+
+
+def compare(runs: Sequence[KernelRun]) -> tuple[Row, ...]:
+    """Return every case of every program, kernels beside one another."""
+    names = dict.fromkeys(
+        (program, case.name)
+        for program in PROGRAMS
+        for run in runs
+        for case in run.cases.get(program, ())
+    )
+    found = [
+        {(program, case.name): case.result for program in run.cases for case in run.cases[program]}
+        for run in runs
+    ]
+    return tuple(Row(*name, tuple(cases.get(name) for cases in found)) for name in names)
+
+
+def new_problems(runs: Sequence[KernelRun]) -> list[str]:
+    """Return what went wrong on other kernels and not on the first."""
+    known = set(runs[0].problems)
+    return [
+        f"{run.kernel}: {problem}"
+        for run in runs[1:]
+        for problem in run.problems
+        if problem not in known and not problem.startswith("logs: ")
+    ]
