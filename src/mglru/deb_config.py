@@ -172,14 +172,11 @@ def configure(
         LabError: an option that is asked for is not in the result; it is named.
     """
     scratch = build / ".config.mglru"
-    _write(scratch, configuration.text, {}, source)
-    command = [*make, f"KCONFIG_CONFIG={scratch.name}", "olddefconfig"]
-    if configuration.modules:
-        process.run(command, purpose="take over the configuration")
-        _only_loaded(build, source, scratch, configuration.modules)
-    _write(scratch, scratch.read_text(), asked, source)
-    process.run(command, purpose="configure the kernel")
-    text = scratch.read_text()
+    try:
+        text = _answered(scratch, source, configuration, asked, make)
+    finally:
+        for path in build.glob(f"{scratch.name}*"):
+            path.unlink()
     if problems := kconfig.unmet(asked, kconfig.parse(text)):
         raise LabError(
             f"the configuration {configuration.about} cannot have what this kernel needs: "
@@ -191,8 +188,25 @@ def configure(
     target = build / ".config"
     if not target.exists() or target.read_text() != text:
         target.write_text(text)
-    scratch.unlink()
     return text
+
+
+def _answered(
+    scratch: Path,
+    source: Path,
+    configuration: Configuration,
+    asked: Mapping[str, str],
+    make: Sequence[str],
+) -> str:
+    """Let kconfig complete a configuration in a file, and return it."""
+    _write(scratch, configuration.text, {}, source)
+    command = [*make, f"KCONFIG_CONFIG={scratch.name}", "olddefconfig"]
+    if configuration.modules:
+        process.run(command, purpose="take over the configuration")
+        _only_loaded(scratch, source, configuration.modules)
+    _write(scratch, scratch.read_text(), asked, source)
+    process.run(command, purpose="configure the kernel")
+    return scratch.read_text()
 
 
 def _write(path: Path, text: str, asked: Mapping[str, str], source: Path) -> None:
@@ -206,9 +220,9 @@ def _write(path: Path, text: str, asked: Mapping[str, str], source: Path) -> Non
     path.write_text(kconfig.render(known | dict(asked)))
 
 
-def _only_loaded(build: Path, source: Path, config: Path, modules: str) -> None:
+def _only_loaded(config: Path, source: Path, modules: str) -> None:
     """Switch off the modules that are not loaded, as `make localmodconfig` does."""
-    with tempfile.TemporaryDirectory(prefix="localmod-", dir=build) as name:
+    with tempfile.TemporaryDirectory(prefix="localmod-") as name:
         scratch = Path(name)
         (scratch / "lsmod").write_text(modules)
         (scratch / ".config").write_text(config.read_text())
