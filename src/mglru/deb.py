@@ -33,8 +33,8 @@ from mglru.source import Source, cached
 from mglru.ui import Ui
 
 LIMIT_SECONDS = 24 * 3600
-# Measured on a configuration of 643 options: 1,744 objects in 743 processor-seconds, 341 MB. Drivers
-# are larger than that, so more is asked of the disk.
+# Measured with 643 options: 1,744 objects in 743 processor-seconds, 341 MB. Drivers are larger
+# than that, so more is asked of the disk.
 BYTES_AN_OPTION = 1_500_000
 OBJECTS_AN_OPTION = 2.7
 SECONDS_AN_OBJECT = 0.43
