@@ -210,6 +210,14 @@ def test_the_same_entry_changes_nothing(tmp_path: Path) -> None:
     assert put(ENTRY.model_copy(update={"version": "6.12.9"}), tmp_path).startswith(first.rstrip())
 
 
+def test_blank_lines_do_not_pile_up(tmp_path: Path) -> None:
+    for version in ("6.12.9", "6.12.117", "6.12.95", "6.12.117", "6.12.9"):
+        text = put(ENTRY.model_copy(update={"version": version}), tmp_path)
+    assert "\n\n\n" not in text
+    assert text.count("\n\n") == 3
+    assert text.endswith("\n")
+
+
 def test_versions_are_sorted_by_number(tmp_path: Path) -> None:
     for version in ("6.12.9", "6.12.117", "6.12.95"):
         text = put(ENTRY.model_copy(update={"version": version}), tmp_path)
@@ -229,3 +237,12 @@ def test_reasons_are_told(tmp_path: Path) -> None:
     put(ENTRY.model_copy(update={"applies": "no", "reason": "0003 does not apply"}), tmp_path)
     told = describe_source("6.12", "6.12.107", tmp_path)
     assert told.endswith("does not apply, builds, boots (2026-11-22): 0003 does not apply.")
+
+
+def test_a_record_of_an_earlier_state(tmp_path: Path, series: Series) -> None:
+    put(ENTRY, tmp_path)
+    told = describe_source("6.12", "6.12.107", tmp_path, series)
+    assert told.startswith("An earlier state of the series was tried on Linux 6.12.107: ")
+    put(ENTRY.model_copy(update={"series": series_mark(series)}), tmp_path)
+    told = describe_source("6.12", "6.12.107", tmp_path, series)
+    assert told.startswith("The series was tried on Linux 6.12.107: ")

@@ -102,20 +102,25 @@ def series_mark(series: Series) -> str:
     return series.sha256[:12]
 
 
-def describe_source(base: str, version: str, directory: Path | None = None) -> str:
+def describe_source(
+    base: str, version: str, directory: Path | None = None, series: Series | None = None
+) -> str:
     """Return a sentence that says whether the series was tried on this version.
 
     Args:
         base: `6.12`.
         version: `6.12.117`.
         directory: where tested.toml lies; `patches/<base>` if None.
+        series: as it is now, to tell whether the record is of an earlier state of it.
     """
     tested = tested_versions(base, directory)
     for entry in tested:
         if entry.version == version:
             remarks = "; ".join(filter(None, (entry.reason, entry.note)))
+            earlier = series and entry.series and entry.series != series_mark(series)
             return (
-                f"The series was tried on Linux {version}: {entry.words}"
+                f"{'An earlier state of the' if earlier else 'The'} series was tried on "
+                f"Linux {version}: {entry.words}"
                 f"{f': {remarks}' if remarks else ''}."
             )
     if not tested:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ HEADER = """\
 # SPDX-License-Identifier: GPL-2.0-only
 # On which versions the series was tried, written by `./mglru series tested`; a `note` is yours to
 # add, and stays. docs/patches.md tells the format.
+
 """
+_BLANK = re.compile(r"\n{3,}")
+_NO_BLANK = re.compile(r"^([^#\n].*\n)(\[\[tested)", re.MULTILINE)
 # What people write; everything else is the machine's.
 _OURS = "note"
 
@@ -41,7 +45,9 @@ def record(entry: Tested, directory: Path) -> str:
     document["tested"] = tomlkit.aot()
     for table in entries:
         document["tested"].append(table)
-    return tomlkit.dumps(document)
+    # A table that is put into another place brings the blank lines of its old one along.
+    text = _BLANK.sub("\n\n", tomlkit.dumps(document)).rstrip("\n") + "\n"
+    return _NO_BLANK.sub(r"\1\n\2", text)
 
 
 def write(text: str, directory: Path) -> None:

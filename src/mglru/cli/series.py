@@ -83,7 +83,7 @@ def check_base(
 ) -> bool:
     """Check the series of one base, say what was found, and return whether all is well."""
     made_on = source or get_source(base, note=ui.note)
-    ui.note(describe_source(base, made_on.version))
+    ui.note(describe_source(base, made_on.version, series=load_series(base)))
 
     def build_first(count: int) -> list[str]:
         recipe = make_recipe(KernelId(base, series=True, upto=count), made_on)
