@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru import apt, tested, tested_file
+from mglru import apt, paths, tested, tested_file
 from mglru.build import Build
+from mglru.cli.tested import Trial
 from mglru.errors import ExitCode, LabError
 from mglru.kernel_id import KernelId
 from mglru.recipe import make_recipe
@@ -246,3 +247,39 @@ def test_a_record_of_an_earlier_state(tmp_path: Path, series: Series) -> None:
     put(ENTRY.model_copy(update={"series": series_mark(series)}), tmp_path)
     told = describe_source("6.12", "6.12.107", tmp_path, series)
     assert told.startswith("The series was tried on Linux 6.12.107: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "boot", "known"),
+    [
+        ({}, True, True),
+        ({"series": "another"}, True, False),
+        ({"origin": "linux-source-6.12 6.12.99-2"}, True, False),
+        ({"boots": None}, True, False),
+        ({"boots": None}, False, True),
+        ({"builds": None, "boots": None}, False, False),
+        # What does not build cannot boot, and what does not apply cannot do either.
+        ({"builds": False, "boots": None}, True, True),
+        ({"applies": "no", "builds": None, "boots": None}, True, True),
+    ],
+)
+def test_what_was_tried_is_not_tried_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    series: Series,
+    quiet: Ui,
+    change: dict[str, object],
+    boot: bool,
+    known: bool,
+) -> None:
+    made = {
+        "version": "6.12.99",
+        "origin": "linux-source-6.12 6.12.99-1",
+        "series": series_mark(series),
+        **change,
+    }
+    (tmp_path / "6.12").mkdir()
+    put(ENTRY.model_copy(update=made), tmp_path / "6.12")
+    monkeypatch.setattr(paths, "PATCHES", tmp_path)
+    trial = Trial("6.12", series, quiet, build=True, boot=boot)
+    assert (trial.known(CANDIDATE) is not None) == known

@@ -26,11 +26,13 @@ from mglru.plan import DATA, disk_lines
 from mglru.tap import Case, Result, read_program
 
 VARIANT = ("selftests", "")
+# Without test_kill, in which stock hangs on User Mode Linux, and without those that need more than
+# one processor.
 CGROUP = (
-    *("test_core", "test_kmem", "test_memcontrol", "test_retain", "test_freezer", "test_kill"),
+    *("test_core", "test_kmem", "test_memcontrol", "test_retain", "test_freezer"),
     *("test_pids", "test_cpu", "test_hugetlb_memcg", "test_zswap"),
 )
-# Without those that need huge pages, another processor, a module or much memory; without
+# Without those that need huge pages, a module or much memory; without
 # khugepaged, which 6.12 does not compile, and mlock-random-test, which wants libcap.
 MM = (
     *("compaction_test", "cow", "droppable", "gup_longterm", "ksm_functional_tests"),

@@ -39,7 +39,7 @@ EXPERIMENT = "memcg-stress"
 
 @click.command()
 @click.argument("base", metavar="[BASE]", default=SERIES_BASES[0])
-@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only this suite.")
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only what this suite has.")
 @click.option("--version", "versions", multiple=True, metavar="6.12.y", help="Only this version.")
 @click.option("--build/--no-build", default=True, show_default=True, help="Build the kernels.")
 @click.option(
@@ -63,15 +63,16 @@ def tested(
 
     Each version is downloaded, gets the patches (exactly, at other lines, or by a three-way
     merge), is built with all of them for User Mode Linux, and boots. The record is written after
-    each version; what was tried with this very series before is not tried again. About six
-    minutes a version on two cores. Exit code 1 if something did not go well.
+    each version; what was tried with this very series before is not tried again. A version takes
+    two minutes where the series does not apply, eight where it does. Exit code 1 if something did
+    not go well.
     """
     ui = Ui()
     packages.ensure(packages.KERNEL_BUILD, ui)
     series = load_series(KernelId.parse(f"{base}+next").base)
-    found = _wanted(base, present := _present(suites, ui), versions)
+    found = _wanted(base, present := _present(suites, ui), suites, versions)
     ui.note(f"{package_name(base)}: " + ", ".join(each.version for each in found))
-    trial = _Trial(base, series, ui, build=build, boot=boot and build)
+    trial = Trial(base, series, ui, build=build, boot=boot and build)
     rows = []
     for candidate in found:
         entry = None if again else trial.known(candidate)
@@ -83,24 +84,37 @@ def tested(
     return ExitCode.OK if all(row.good for row in rows) else ExitCode.EXPECTATION_FAILED
 
 
-def _present(suites: Sequence[str], ui: Ui) -> list[str]:
-    """Return the suites that the mirrors have; one that was asked for must be there."""
+def _present(wanted: Sequence[str], ui: Ui) -> list[str]:
+    """Return all suites that the mirrors have: a version is recorded with all that have it.
+
+    Raises:
+        UsageError: one that was asked for is not there.
+    """
     present = []
-    for suite in suites or SUITES:
+    for suite in dict.fromkeys((*SUITES, *wanted)):
         if apt.has_suite(suite):
             present.append(suite)
-        elif suites:
+        elif suite in wanted:
             raise UsageError(f"Debian's mirrors have no suite {suite}", next_step="correct --suite")
         else:
             ui.note(f"{suite}: this machine's mirror does not have it")
     return present
 
 
-def _wanted(base: str, suites: Sequence[str], versions: Sequence[str]) -> list[Candidate]:
-    found = candidates(apt.offers(package_name(base), suites))
+def _wanted(
+    base: str, present: Sequence[str], suites: Sequence[str], versions: Sequence[str]
+) -> list[Candidate]:
+    """Return what to try.
+
+    Raises:
+        UsageError: there is none, or not one that was asked for.
+    """
+    found = candidates(apt.offers(package_name(base), present))
+    if suites:
+        found = tuple(each for each in found if set(suites) & set(each.suites))
     known = [each.version for each in found]
     if not found:
-        raise UsageError(f"{', '.join(suites)}: no {package_name(base)} there")
+        raise UsageError(f"{', '.join(suites or present)}: no {package_name(base)} there")
     if unknown := [version for version in versions if version not in known]:
         raise UsageError(
             f"Debian does not offer Linux {unknown[0]}", next_step=f"it has {', '.join(known)}"
@@ -108,8 +122,16 @@ def _wanted(base: str, suites: Sequence[str], versions: Sequence[str]) -> list[C
     return [each for each in found if not versions or each.version in versions]
 
 
-class _Trial:
-    """Trying one series on candidates."""
+class Trial:
+    """Trying one series on candidates.
+
+    Args:
+        base: `6.12`.
+        series: the patches.
+        ui: gets the progress.
+        build: also build the kernels.
+        boot: also boot what was built.
+    """
 
     def __init__(self, base: str, series: Series, ui: Ui, *, build: bool, boot: bool) -> None:
         self._series = series
