@@ -48,6 +48,8 @@ DISK_MB = 512
 SWAP_MB = 512
 PROGRAM_LIMIT_SECONDS = 120
 LIMIT_SECONDS = 1800
+# Groups that reach their limit, and programs that die, are what some of the tests are about.
+EXPECTED = ("memcg_oom", "segfault")
 _SWAP = "/dev/swap0"
 _MARK = "@@selftest"
 _SECTION = re.compile(
@@ -128,7 +130,7 @@ def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> K
         files=tuple(programs.values()),
         disk=image,
     )
-    expected = boot_check.Expectation(recipe.kernel, recipe, ("memcg_oom",), board.walks)
+    expected = boot_check.Expectation(recipe.kernel, recipe, EXPECTED, board.walks)
     with tempfile.TemporaryDirectory(prefix="selftests-", dir=cache_dir("tmp")) as scratch:
         outcome = board.boot(request, Path(scratch))
         report = channel.parse(outcome.reported)

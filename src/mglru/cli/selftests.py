@@ -18,6 +18,7 @@ from mglru.errors import ExitCode, UsageError
 from mglru.kernel_id import parse_list
 from mglru.output_file import STDOUT, OutputFile
 from mglru.selftests import (
+    PROGRAMS,
     KernelRun,
     Row,
     choose,
@@ -125,7 +126,8 @@ def selftests(
 
 
 def _run(build: Build, names: Sequence[str], machine: str, ui: Ui) -> KernelRun:
-    programs = selftest_programs(build.recipe, names, ui)
+    made = selftest_programs(build.recipe, PROGRAMS, ui)
+    programs = {name: path for name, path in made.items() if name in names}
     with ui.bar(f"running {len(programs)} selftests on {build.recipe.kernel}", None):
         return run_selftests(build, programs, machine)
 
