@@ -16,6 +16,7 @@ from mglru.selftests import (
     KernelRun,
     choose,
     compare,
+    merge_runs,
     new_problems,
     read_output,
     with_selftests,
@@ -110,6 +111,22 @@ def test_what_is_worse(stock: dict[str, str], patched: dict[str, str], fine: boo
     runs = [a_run("6.12", **stock), a_run("6.12+next", **patched)]
     assert passed(runs, compare(runs)) == fine
     assert to_document(runs)["passed"] == fine
+
+
+def test_what_is_not_the_same_in_every_try_is_flaky() -> None:
+    first = a_run("6.12", "console: A", a="pass", b="pass", c="fail")
+    run = merge_runs(first, a_run("6.12", "console: B", a="pass", b="fail", d="pass"))
+    found = {case.name: str(case.result) for case in run.cases["cgroup/test_core"]}
+    assert found == {"a": "pass", "b": "flaky", "c": "flaky", "d": "flaky"}
+    assert run.problems == ("console: A", "console: B")
+    # Neither is it worse to be flaky where stock passes, nor to fail where stock is flaky.
+    runs = [a_run("6.12", a="pass", b="flaky"), a_run("6.12+next", a="flaky", b="fail")]
+    assert passed(runs, compare(runs))
+
+
+def test_programs_that_were_not_tried_again_stay() -> None:
+    first = a_run("6.12", a="pass")
+    assert merge_runs(first, KernelRun("6.12", "", {}, (), "")).cases == first.cases
 
 
 def test_complaints_of_the_kernel() -> None:

@@ -23,7 +23,7 @@ from mglru.machine import OUTPUT_DEVICE, BootRequest, guest_path
 from mglru.machines import MACHINES
 from mglru.paths import cache_dir
 from mglru.plan import DATA, disk_lines
-from mglru.tap import Case, Result, read_program
+from mglru.tap import Case, Result, merge_tries, read_program
 
 VARIANT = ("selftests", "")
 # Without test_kill, in which stock hangs on User Mode Linux, and without those that need more than
@@ -196,7 +196,19 @@ class Row:
         first, *others = self.results
         if first is None:
             return Result.FAILED in others
-        return first == Result.PASSED and any(result != Result.PASSED for result in others)
+        good = (Result.PASSED, Result.FLAKY)
+        return first == Result.PASSED and any(result not in good for result in others)
+
+
+def merge_runs(run: KernelRun, again: KernelRun) -> KernelRun:
+    """Return a run with the programs that were tried again; cases that differ are flaky."""
+    merged = {name: merge_tries(run.cases[name], cases) for name, cases in again.cases.items()}
+    return replace(
+        run,
+        cases={**run.cases, **merged},
+        problems=tuple(dict.fromkeys((*run.problems, *again.problems))),
+        output=run.output + again.output,
+    )
 
 
 def compare(runs: Sequence[KernelRun]) -> tuple[Row, ...]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,6 +24,7 @@ class Result(StrEnum):
     PASSED = "pass"
     FAILED = "fail"
     SKIPPED = "skip"
+    FLAKY = "flaky"  # not the same in every try
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class Case:
     result: Result
 
 
+_FLAKY = Result.FLAKY
+
+
 def read_program(output: str, status: int | None) -> tuple[Case, ...]:
     """Return the cases of a program's output; names that come twice are numbered.
 
@@ -49,6 +53,15 @@ def read_program(output: str, status: int | None) -> tuple[Case, ...]:
     cases = list(_numbered(_cases(output)))
     whole = _whole(status, cases)
     return (*cases, *([Case(WHOLE, whole)] if whole else []))
+
+
+def merge_tries(one: Sequence[Case], other: Sequence[Case]) -> tuple[Case, ...]:
+    """Return the cases of two tries of a program; what differs, or is in one only, is flaky."""
+    first, second = ({case.name: case.result for case in cases} for cases in (one, other))
+    return tuple(
+        Case(name, result if (result := first.get(name)) == second.get(name) and result else _FLAKY)
+        for name in dict.fromkeys((*first, *second))
+    )
 
 
 def _cases(output: str) -> Iterator[Case]:
