@@ -20,7 +20,7 @@ from mglru.source import SUITES, Note
 
 # Without these the kernel would not have what it is built for.
 NEEDED = {"LRU_GEN": "y", "LRU_GEN_ENABLED": "y", "MEMCG": "y"}
-# Debug info makes a build three times as long and ten times as large.
+# Debug info makes a build much longer and larger.
 _NO_DEBUG_INFO = {"DEBUG_INFO_NONE": "y", "DEBUG_INFO_BTF": "n"}
 _DEBUG_INFO = (
     *("DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT", "DEBUG_INFO_DWARF4", "DEBUG_INFO_DWARF5"),
