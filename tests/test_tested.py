@@ -22,6 +22,7 @@ from mglru.tested_try import (
     Candidate,
     candidates,
     how_it_applies,
+    remove,
     source_of,
     try_series,
 )
@@ -142,6 +143,13 @@ def test_a_source_that_is_at_hand_stays(cache: Path, quiet: Ui) -> None:
     with source_of("6.12", CANDIDATE, ("trixie",), quiet) as source:
         assert source.path == tree
     assert tree.is_dir()
+
+
+def test_a_tree_is_removed_with_all_that_is_in_it(cache: Path) -> None:
+    tree = write_files(cache / "tested/6.12/6.12.99-1", FILES)
+    remove(tree)
+    assert not tree.exists()
+    assert list((cache / "tmp").iterdir()) == []
 
 
 def test_a_source_that_was_kept_stays(cache: Path, quiet: Ui) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -98,7 +97,16 @@ def source_of(
         finally:
             if downloaded and not keep:
                 for directory in (target, tree_home(source)):
-                    shutil.rmtree(directory, ignore_errors=True)
+                    if directory.is_dir():
+                        remove(directory)
+
+
+def remove(directory: Path) -> None:
+    """Remove a tree so that an interrupt leaves no half of it under its name."""
+    with tempfile.TemporaryDirectory(
+        prefix="removed-", dir=cache_dir("tmp"), ignore_cleanup_errors=True
+    ) as trash:
+        directory.rename(Path(trash) / "tree")
 
 
 def _download(
