@@ -33,8 +33,10 @@ from mglru.ui import Ui
 GB = 1 << 30
 
 
-def a_request(tmp_path: Path, memory: str = "512M", *, virtual: bool = True) -> BootRequest:
-    return BootRequest(tmp_path / "vmlinux", Path("/init"), (), memory, 7, virtual, 60)
+def a_request(tmp_path: Path, memory: str = "512M") -> BootRequest:
+    return BootRequest(
+        tmp_path / "vmlinux", Path("/init"), (), memory, 7, virtual_time=True, limit_seconds=60
+    )
 
 
 def image(path: Path, megabytes: int) -> Path:
@@ -72,11 +74,23 @@ def test_instructions_are_counted_and_the_seed_is_told(tmp_path: Path) -> None:
     counted = " ".join(qemu.command_line(a_request(tmp_path), tmp_path, images))
     assert "-icount shift=0,sleep=off" in counted
     assert " lab_seed=7 " in counted
-    real = " ".join(qemu.command_line(a_request(tmp_path, virtual=False), tmp_path, images))
+    real = " ".join(qemu.command_line(a_request(tmp_path), tmp_path, images, qemu.KVM))
     assert "-accel kvm" in real
     assert "icount" not in real
     assert "lab_seed" not in real
     assert "tsc" not in real
+
+
+def test_several_processors_are_threads_and_nodes_are_told(tmp_path: Path) -> None:
+    images = qemu.in_memory([image(tmp_path / "root", 1)])
+    request = replace(a_request(tmp_path), cpus=4, nodes=2)
+    command = " ".join(qemu.command_line(request, tmp_path, images, qemu.THREADS))
+    assert "thread=multi" in command
+    assert "-smp 4" in command
+    assert " numa=fake=2 " in command
+    assert "icount" not in command
+    assert "lab_seed" not in command
+    assert "numa=fake" not in " ".join(qemu.command_line(a_request(tmp_path), tmp_path, images))
 
 
 def test_more_memory_than_the_board_has_is_refused(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from mglru.ui import Ui
 
 TREE_BYTES = 600_000_000
 BUILD_LIMIT_SECONDS = 3600
+# What names of trees do without.
+_SPECIAL = re.compile(r"[^A-Za-z0-9.+]")
 _OBJECT = re.compile(rb"^  (?:CC|AS|HOSTCC|LD|AR|USER)\b", re.MULTILINE)
 
 
@@ -98,7 +100,7 @@ def _slot(recipe: Recipe) -> Path:
     All starts of a series (`+next:1`, `+next:2`, ...) share one: from one to the next is a patch.
     """
     kernel = str(replace(recipe.kernel, upto=recipe.kernel.upto and 0)).replace(":0", ":N")
-    name = re.sub(r"[^A-Za-z0-9.+]", "_", f"{kernel}-{recipe.machine}")
+    name = _SPECIAL.sub("_", f"{kernel}-{recipe.machine}")
     return tree_home(recipe.source) / name
 
 
@@ -140,7 +142,8 @@ def _new_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
 
 def _built_siblings(tree: Path, machine: str) -> Iterator[Path]:
     """Trees of the same source that have been built: same options first, then the newest."""
-    candidates = [path for path in tree.parent.glob(f"*_{machine}") if (path / "vmlinux").exists()]
+    pattern = f"*_{_SPECIAL.sub('_', machine)}"
+    candidates = [path for path in tree.parent.glob(pattern) if (path / "vmlinux").exists()]
 
     def rank(path: Path) -> tuple[bool, float]:
         return _options(path) == _options(tree), (path / "vmlinux").stat().st_mtime

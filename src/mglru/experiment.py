@@ -50,9 +50,17 @@ class _Model(BaseModel):
 
 
 class Guest(_Model):
-    """The guest's size."""
+    """The guest's size.
+
+    Attributes:
+        memory_mb: its memory.
+        cpus: its processors; None: as many as its machine has by itself.
+        nodes: its memory nodes, likewise.
+    """
 
     memory_mb: int = Field(default=2048, ge=64, le=65536)
+    cpus: int | None = Field(default=None, ge=1, le=64)
+    nodes: int | None = Field(default=None, ge=1, le=64)
 
 
 def _check_delay(milliseconds: int) -> int:
@@ -245,6 +253,8 @@ class Experiment(_Model):
     def sha256(self) -> str:
         """Digest of everything that decides a run; published figures and notes do not."""
         fields = self.model_dump(mode="json", exclude={"published", "profile", "summary"})
+        # What an experiment leaves to the machine is no part of it.
+        fields["guest"] = self.guest.model_dump(exclude_none=True)
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 

@@ -17,6 +17,12 @@ from mglru.paths import GUEST, cache_dir, locked, staged
 
 Note = Callable[[str], None]
 
+# A file for each kind of action.
+STRESS = (
+    "stress.c",
+    *(f"stress_{part}.c" for part in ("memory", "files", "groups", "machine", "check")),
+)
+
 CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra")
 STATIC = ("-static", "-pthread")
 SHARED = ("-shared", "-fPIC")
@@ -77,6 +83,7 @@ def programs() -> dict[str, Program]:
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
         "retain_stress": Program(("retain_stress.c",)),
+        "stress": Program(STRESS),
         "worker_load": Program(("worker_load.c", "latency.c")),
         "ycsb_wiredtiger": Program(
             ("ycsb_wiredtiger.c", "trace.c", "latency.c"), libraries=("wiredtiger",)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -34,10 +35,13 @@ class BootRequest:
         virtual_time: the guest's clock is not the host's; on User Mode Linux computing is free
             then, and only waiting takes time.
         limit_seconds: real time after which the guest is killed.
+        cpus: its processors.
+        nodes: its memory nodes, each with an equal part of the memory.
         options: further words for the kernel's command line.
         files: what the plan names of the host's files, for a machine that does not see them.
         disk: the image that the plan copies to the guest's disk, likewise.
         userland: the tree that the plan makes the guest's root, likewise.
+        watch: called about ten times a second while the guest runs, with its console log.
     """
 
     image: Path
@@ -47,10 +51,13 @@ class BootRequest:
     seed: int
     virtual_time: bool
     limit_seconds: float
+    cpus: int = 1
+    nodes: int = 1
     options: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     disk: Path | None = None
     userland: Path | None = None
+    watch: Callable[[Path], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,8 @@ def wait(
         command: the shell command that boots it again.
     """
     started = time.monotonic()
-    finished = process.wait(guest, limit_seconds=request.limit_seconds)
+    watch = functools.partial(request.watch, lines.console) if request.watch else None
+    finished = process.wait(guest, limit_seconds=request.limit_seconds, on_tick=watch)
     return Boot(
         *(lines.console, lines.channel, lines.samples, lines.output),
         timed_out=not finished,

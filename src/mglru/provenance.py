@@ -102,11 +102,13 @@ def run_info(
     machine: Machine = MACHINES[UML],
 ) -> RunInfo:
     """Describe a run before its first boot."""
-    time = machine.fit(experiment).time
+    fitting = machine.fit(experiment)
     options: dict[str, JsonValue] = {
         "memory_mb": experiment.guest.memory_mb,
         "disk": experiment.disk.model_dump(mode="json"),
     }
+    if machine.most != (1, 1):
+        options |= {"cpus": fitting.guest.cpus, "nodes": fitting.guest.nodes}
     parameters: dict[str, JsonValue] = {}
     for setting in settings:
         key, _equals, value = setting.partition("=")
@@ -123,7 +125,7 @@ def run_info(
         boots=boots,
         provenance=Provenance(
             kernels={str(kernel): _kernel(build) for kernel, build in builds.items()},
-            machine=MachineProvenance(virtual_time=time != "real", options=options),
+            machine=MachineProvenance(virtual_time=fitting.time != "real", options=options),
             experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=parameters),
             seed=seed,
             dataset_sha256=image_digest(image),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The machines `qemu` and `kvm`: x86-64 on QEMU's small board `microvm`.
+"""The machines `qemu`, `qemu-smp` and `kvm`: x86-64 on QEMU's small board `microvm`.
 
 On `qemu` the processor is emulated and its instructions are counted: each is a nanosecond of the
 guest's time, which passes by nothing else while the guest computes, and at once while it waits.
@@ -7,11 +7,13 @@ A device of the host that answers by itself would come at another instruction in
 there is none: images lie in memory beyond the guest's own, and the serial lines take what is
 written before the next instruction.
 
-On `kvm` the host's processor runs the same kernel, in real time.
+On `kvm` the host's processor runs the same kernel, in real time. On `qemu-smp` each of several
+emulated processors is a thread of the host: nothing is counted, and no two boots are the same.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 from collections.abc import Sequence
@@ -37,16 +39,51 @@ PHRAM = "/sys/module/phram/parameters/phram"
 VIRTIO_WORD = "virtio_mmio.device=512@0xfeb00000:5"
 # The guest's wall clock starts at the same moment in every boot, as on User Mode Linux.
 START = "2023-11-14T22:13:20"
-COUNTED = (
-    *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
-    # Nothing random. String instructions count as one for each step, as memcpy() in words: a
-    # copy byte by byte is fast on real processors only.
-    *("-cpu", "max,-rdrand,-rdseed,-erms,-fsrm"),
-    *("-rtc", f"base={START},clock=vm"),
+# What kconfig/smp.config has room for.
+MOST_CPUS = 4
+MOST_NODES = 4
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """What carries out the guest's instructions.
+
+    Attributes:
+        arguments: QEMU's.
+        words: what the kernel is told about it.
+        one_cpu: it is one thread, which stays on one of the host's CPUs.
+        virtual_time: what a request has to ask for.
+    """
+
+    arguments: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    one_cpu: bool = True
+    virtual_time: bool = False
+
+
+COUNTED = Accelerator(
+    arguments=(
+        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+        # Nothing random. String instructions count as one for each step, as memcpy() in words: a
+        # copy byte by byte is fast on real processors only.
+        *("-cpu", "max,-rdrand,-rdseed,-erms,-fsrm"),
+        *("-rtc", f"base={START},clock=vm"),
+    ),
+    # An instruction a nanosecond, which also is a cycle.
+    words=("tsc_early_khz=1000000", "tsc=reliable"),
+    virtual_time=True,
 )
-REAL = ("-accel", "kvm", "-cpu", "host,-arch-capabilities", "-rtc", f"base={START}")
-# An instruction a nanosecond, which also is a cycle.
-COUNTED_WORDS = ("tsc_early_khz=1000000", "tsc=reliable")
+KVM = Accelerator(("-accel", "kvm", "-cpu", "host,-arch-capabilities", "-rtc", f"base={START}"))
+THREADS = Accelerator(
+    arguments=(
+        *("-accel", "tcg,thread=multi", "-cpu", "max,-rdrand,-rdseed"),
+        *("-rtc", f"base={START}"),
+    ),
+    # A processor is as slow as the host lets its thread be: what the kernel takes for stuck
+    # may just be waiting for its turn.
+    words=("tsc=reliable", "watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"),
+    one_cpu=False,
+)
 
 
 @dataclass(frozen=True)
@@ -75,23 +112,26 @@ def in_memory(files: Sequence[Path]) -> list[Image]:
 
 
 def command_line(
-    request: BootRequest, directory: Path, images: Sequence[Image], cpu: int = 0
+    request: BootRequest,
+    directory: Path,
+    images: Sequence[Image],
+    accelerator: Accelerator = COUNTED,
 ) -> list[str]:
     """Return the command that boots a request.
 
     Args:
-        request: what to boot; in virtual time instructions are counted.
+        request: what to boot.
         directory: where its plan lies and its lines go.
         images: the guest's disks, its root last.
-        cpu: the host's CPU that it runs on.
+        accelerator: on what.
     """
     lines = Lines(directory)
     high_mb = sum(image.megabytes for image in images)
     return [
-        *("taskset", "-c", str(cpu), QEMU, "-M", BOARD),
-        *(COUNTED if request.virtual_time else REAL),
+        *(QEMU, "-M", BOARD, *accelerator.arguments),
+        *("-smp", str(request.cpus)),
         *("-m", f"{LOW_MB + high_mb}M"),
-        *_memory(images),
+        *_memory(images, request.cpus),
         *("-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"),
         # What the kernel says before it has its console.
         *("-chardev", f"file,id=early,append=on,path={lines.console}", "-serial", "chardev:early"),
@@ -101,14 +141,17 @@ def command_line(
         *_line("samples", lines.samples),
         *_line("output", lines.output),
         *("-kernel", str(request.image)),
-        *("-append", " ".join(_kernel_words(request, images))),
+        *("-append", " ".join(_kernel_words(request, images, accelerator))),
     ]
 
 
-def _memory(images: Sequence[Image]) -> list[str]:
-    """Return the guest's own memory and the images, as nodes: they lie one after another."""
+def _memory(images: Sequence[Image], cpus: int) -> list[str]:
+    """Return the guest's own memory and the images, as nodes: they lie one after another.
+
+    Only QEMU knows of these nodes: without ACPI nothing tells the guest of them.
+    """
     words = ["-object", f"memory-backend-ram,id=low,size={LOW_MB}M"]
-    words += ["-numa", "node,memdev=low,cpus=0"]
+    words += ["-numa", f"node,memdev=low,cpus=0-{cpus - 1}"]
     for number, image in enumerate(images):
         backend = f"id=image{number},share=off,size={image.megabytes}M,mem-path={image.file}"
         words += ["-object", f"memory-backend-file,{backend}"]
@@ -124,8 +167,11 @@ def _line(name: str, file: Path) -> list[str]:
     ]
 
 
-def _kernel_words(request: BootRequest, images: Sequence[Image]) -> tuple[str, ...]:
-    counted = (*COUNTED_WORDS, f"lab_seed={request.seed}") if request.virtual_time else ()
+def _kernel_words(
+    request: BootRequest, images: Sequence[Image], accelerator: Accelerator
+) -> tuple[str, ...]:
+    seed = (f"lab_seed={request.seed}",) if accelerator.virtual_time else ()
+    nodes = (f"numa=fake={request.nodes}",) if request.nodes > 1 else ()
     return (
         *("earlyprintk=serial,ttyS0,115200", "console=hvc0", VIRTIO_WORD),
         # The rest of the low memory is nobody's.
@@ -136,7 +182,9 @@ def _kernel_words(request: BootRequest, images: Sequence[Image]) -> tuple[str, .
         # Nothing can switch this board off: QEMU ends when it restarts.
         "reboot=t",
         "null_blk.nr_devices=0",
-        *counted,
+        *accelerator.words,
+        *seed,
+        *nodes,
         *request.options,
         f"init={request.init}",
         *("--", guest_path(f"/{PLAN}"), "restart"),
@@ -178,13 +226,13 @@ def _prepare(request: BootRequest, directory: Path) -> list[Image]:
     return in_memory([*disks, root])
 
 
-def boot(request: BootRequest, directory: Path) -> Boot:
+def boot(request: BootRequest, directory: Path, *, accelerator: Accelerator = COUNTED) -> Boot:
     """Boot a guest, let it carry out its plan, and return when it is gone.
 
     Args:
-        request: what to boot; instructions are counted if it wants virtual time, else the host's
-            processor runs it (KVM).
+        request: what to boot.
         directory: an empty directory for the plan, the root image and the guest's lines.
+        accelerator: what carries out its instructions.
 
     Raises:
         LabError: the guest could not start at all: no QEMU, no KVM, no memory.
@@ -195,12 +243,15 @@ def boot(request: BootRequest, directory: Path) -> Boot:
             f"a guest on QEMU has at most {LOW_MB} MB of memory, not {request.memory}",
             next_step=f"--set guest.memory_mb={LOW_MB}, or less",
         )
-    if not request.virtual_time:
+    if accelerator is KVM:
         check_kvm()
     images = _prepare(request, directory)
     lines = Lines(directory)
-    with one_cpu() as cpu, lines.opened() as (console, *_others):
-        command = command_line(request, directory, images, cpu)
+    command = command_line(request, directory, images, accelerator)
+    with contextlib.ExitStack() as stack:
+        console, *_others = stack.enter_context(lines.opened())
+        if accelerator.one_cpu:
+            command = ["taskset", "-c", str(stack.enter_context(one_cpu())), *command]
         # What QEMU has to say itself goes to the console log.
         guest = process.start(
             command,

@@ -45,6 +45,7 @@ class Job:
         recording: the directory that gets the accesses to page-cache pages, None to record none.
         outputs: a directory that gets what a user's program printed, see `output_file`.
         machine: a name in `machines.MACHINES`; the experiment is one that fits it.
+        watch: called again and again while the guest runs, with its console log.
     """
 
     experiment: Experiment
@@ -57,6 +58,7 @@ class Job:
     recording: Path | None = None
     outputs: Path | None = None
     machine: str = UML
+    watch: Callable[[Path], None] | None = None
 
 
 def make_jobs(
@@ -183,9 +185,12 @@ def _request(job: Job) -> BootRequest:
         seed=job.seed,
         virtual_time=experiment.time != "real",
         limit_seconds=experiment.limit_seconds,
+        cpus=experiment.guest.cpus or 1,
+        nodes=experiment.guest.nodes or 1,
         files=_files(experiment, inputs),
         disk=job.image,
         userland=inputs.userland,
+        watch=job.watch,
     )
 
 

@@ -10,7 +10,19 @@ from collections.abc import Sequence
 
 import click
 
-from mglru.cli import bound, cluster, kernel, misc, report, results, run, series, sweep, try_
+from mglru.cli import (
+    bound,
+    cluster,
+    kernel,
+    misc,
+    report,
+    results,
+    run,
+    series,
+    stress,
+    sweep,
+    try_,
+)
 from mglru.errors import ExitCode, LabError
 
 HELP = """Stock and patched kernels, real workloads, before beside after.
@@ -38,6 +50,7 @@ for command in (
     run.selftest,
     sweep.sweep,
     cluster.cluster,
+    stress.stress,
     misc.test,
     bound.bound,
     results.compare,

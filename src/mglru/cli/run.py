@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,8 +74,12 @@ class Session:
         settings: Sequence[str] = (),
         vary_seed: bool = True,
         outputs: Path | None = None,
+        watch: Callable[[Path], None] | None = None,
     ) -> RunResult:
-        """Run one experiment on all kernels and return its result; see `Job` for `outputs`."""
+        """Run one experiment on all kernels and return its result.
+
+        See `Job` for `outputs` and `watch`.
+        """
         jobs = self.jobs(experiment, boots=boots, seed=seed, vary_seed=vary_seed)
         first = jobs[0]
         info = run_info(
@@ -87,8 +91,7 @@ class Session:
             machine=MACHINES[self._machine],
         )
         self.file.begin(info)
-        if outputs:
-            jobs = [replace(job, outputs=outputs) for job in jobs]
+        jobs = [replace(job, outputs=outputs, watch=watch) for job in jobs]
         run_jobs(jobs, self.ui, self.file.add, parallel_boots(first.experiment))
         return self.file.runs[-1]
 

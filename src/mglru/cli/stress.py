@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru stress`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from mglru.cli.common import source_option
+from mglru.cli.run import Session, report_failures
+from mglru.kernel_id import parse_list
+from mglru.machines import SMP
+from mglru.output_file import STDOUT
+from mglru.qemu import MOST_CPUS, MOST_NODES
+from mglru.results import BootRecord, ResultFile
+from mglru.stress import Watcher, action_counts, disagreements, settings, stress_experiment
+from mglru.ui import Ui
+
+DEFAULT = "6.12+next%debug"
+FIGURES = ("groups_created", "children_killed", "children_with_faults", "wrong_pages")
+HELP = """Do to a kernel's memory management all that can happen to it, and see whether it bears it.
+
+On the machine qemu-smp (x86, several processors and memory nodes, emulated), from many processes
+at once: memory cgroups made, filled, reclaimed from, retaining, removed; every switch of the
+multi-gen LRU; swap off and on; huge pages, migration, compaction; truncation, mlock, madvise;
+debugfs commands, right and wrong; allocations that fail. docs/stress.md has all of it.
+
+Exit code 1 if the kernel reports anything (warning, lockdep, KASAN, a hung task), a page does not
+hold what was written to it, or the kernel's counters do not agree at the end.
+"""
+
+
+@click.command(help=HELP)
+@click.option(
+    "--minutes", type=click.FloatRange(0.1, 10_000), default=10.0, show_default=True, metavar="N"
+)
+@click.option(
+    "--kernels",
+    default=DEFAULT,
+    show_default=True,
+    metavar="A,B,...",
+    help="One after another. %debug: kernels that check themselves.",
+)
+@click.option("--cpus", type=click.IntRange(1, MOST_CPUS), default=MOST_CPUS, show_default=True)
+@click.option("--nodes", type=click.IntRange(1, MOST_NODES), default=2, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
+@source_option
+def stress(
+    *,
+    minutes: float,
+    kernels: str,
+    cpus: int,
+    nodes: int,
+    seed: int,
+    json_file: str | None,
+    own_sources: tuple[Path, ...],
+) -> int:
+    """Run the experiment `stress` on several processors; the help above is what the user sees."""
+    ui = Ui()
+    seconds = max(1, round(minutes * 60))
+    experiment = stress_experiment(seconds, cpus, nodes)
+    with ResultFile(json_file or "/dev/null") as file:
+        session = Session(parse_list(kernels), own_sources, ui, file, machine=SMP)
+        with ui.bar("seconds of stress", seconds) as update:
+            result = session.run(
+                experiment,
+                boots=1,
+                seed=seed,
+                settings=settings(seconds, cpus, nodes),
+                watch=Watcher(update),
+            )
+    if json_file != STDOUT:
+        show(result.raw, Console(soft_wrap=True, highlight=False))
+    return report_failures([result], ui)
+
+
+def show(records: Sequence[BootRecord], out: Console) -> None:
+    """Print what was done how often on which kernel, and what the counters said at the end."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("done (and refused)")
+    for record in records:
+        table.add_column(record.kernel, justify="right")
+    for row in _rows(records):
+        table.add_row(*row)
+    out.print(table)
+    for record in records:
+        wrong = disagreements(record)
+        text = ", ".join(f"{name} {value:,.0f}" for name, value in wrong.items())
+        out.print(f"{record.kernel}: counters {'DISAGREE: ' + text if text else 'agree'}")
+
+
+def _rows(records: Sequence[BootRecord]) -> Iterator[list[str]]:
+    counts = [{each.name: each for each in action_counts(record.metrics)} for record in records]
+    for name in dict.fromkeys(name for found in counts for name in found):
+        cells = (found.get(name) for found in counts)
+        yield [name, *(f"{it.done:,} ({it.refused:,})" if it else "" for it in cells)]
+    for name in FIGURES:
+        values = (record.metrics.get(name) for record in records)
+        yield [name, *("" if value is None else f"{value:,.0f}" for value in values)]
