@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define NR_FILES 3
-#define MAX_RANGE 512
+#define MAX_RANGE 128
 #define SPARSE_MB 8192UL
 
 static int files[NR_FILES], direct[NR_FILES], sparse;
@@ -240,7 +240,7 @@ int files_read_sparse(uint64_t megabytes)
 /* The group's own stream, of which nothing is used again. */
 static int stream(void)
 {
-	return files_read_sparse(1 + pick(8));
+	return files_read_sparse(1 + pick(4));
 }
 
 static int open_file(const char *name, int flags)

@@ -25,7 +25,7 @@
 #define THP "/sys/kernel/mm/transparent_hugepage/"
 #define FAULTS "/sys/kernel/debug/fail_page_alloc/"
 #define DAMON "/sys/module/damon_lru_sort/parameters/enabled"
-#define KEPT_KB 65536
+#define KEPT_KB 24576
 #define HOG_LIMIT_NS (5 * NSEC_PER_SEC)
 
 /* Settings that an action changes, to values that others may have. */
@@ -255,7 +255,7 @@ static int hog(void)
 		for (size_t at = 0; at < MB; at += PAGE)
 			memory[at] = 1;
 	}
-	return files_read_sparse(16 + pick(64));
+	return files_read_sparse(8 + pick(24));
 }
 
 static int use_up_memory(void)
@@ -265,7 +265,7 @@ static int use_up_memory(void)
 
 static int use_up_cache(void)
 {
-	return files_read_sparse(32 + pick(128));
+	return files_read_sparse(16 + pick(48));
 }
 
 static void prepare_faults(void)

@@ -61,7 +61,7 @@ static void pick_part(void)
 {
 	part.region = regions + pick(2);
 	part.first = pick(PAGES);
-	part.count = 1 + pick(pick(4) ? 64 : PAGES);
+	part.count = 1 + pick(pick(8) ? 32 : PAGES);
 	if (part.first + part.count > PAGES)
 		part.count = PAGES - part.first;
 }
@@ -371,7 +371,7 @@ static int read_as_stranger(void)
 /* Memory that lives for a moment, often as huge pages of which some are given back. */
 static int passing_memory(void)
 {
-	size_t size = (1 + pick(3)) * HUGE;
+	size_t size = (1 + pick(2)) * HUGE;
 	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)

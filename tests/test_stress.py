@@ -18,12 +18,13 @@ from mglru.machines import MACHINES, SMP
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import make_jobs, run_jobs
+from mglru.selfcheck import STRESS_KERNEL
 from mglru.source import cached
 from mglru.stress import Watcher, action_counts, disagreements, stress_experiment
 from mglru.ui import Ui
 from test_run import run
 
-KERNEL = "6.12+next"
+KERNEL = STRESS_KERNEL
 
 
 def record(**metrics: float) -> BootRecord:
@@ -103,7 +104,7 @@ def test_stress_on_several_processors_and_nodes(quiet: Ui) -> None:
     source = cached(kernel.base)
     build = source and find_build(make_recipe(kernel, source, SMP))
     assert build, "run ./mglru test --machine qemu"
-    experiment = stress_experiment(30, 4, 2)
+    experiment = stress_experiment(40, 4, 2)
     assert experiment.dataset
     image = dataset_image(experiment.dataset, note=quiet.note)  # type: ignore[arg-type]
     jobs = make_jobs(experiment, {kernel: build}, image, boots=1, seed=1, machine=SMP)

@@ -79,9 +79,12 @@ THREADS = Accelerator(
         *("-accel", "tcg,thread=multi", "-cpu", "max,-rdrand,-rdseed"),
         *("-rtc", f"base={START}"),
     ),
-    # A processor is as slow as the host lets its thread be: what the kernel takes for stuck
-    # may just be waiting for its turn.
-    words=("tsc=reliable", "watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"),
+    words=(
+        *("tsc=reliable", "printk.time=1"),
+        # A processor is as slow as the host lets its thread be: what the kernel takes for stuck
+        # may just be waiting for its turn.
+        *("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"),
+    ),
     one_cpu=False,
 )
 
@@ -116,6 +119,7 @@ def command_line(
     directory: Path,
     images: Sequence[Image],
     accelerator: Accelerator = COUNTED,
+    cpu: int | None = None,
 ) -> list[str]:
     """Return the command that boots a request.
 
@@ -124,10 +128,12 @@ def command_line(
         directory: where its plan lies and its lines go.
         images: the guest's disks, its root last.
         accelerator: on what.
+        cpu: the host's CPU that it stays on; None: any.
     """
     lines = Lines(directory)
     high_mb = sum(image.megabytes for image in images)
     return [
+        *(() if cpu is None else ("taskset", "-c", str(cpu))),
         *(QEMU, "-M", BOARD, *accelerator.arguments),
         *("-smp", str(request.cpus)),
         *("-m", f"{LOW_MB + high_mb}M"),
@@ -247,11 +253,10 @@ def boot(request: BootRequest, directory: Path, *, accelerator: Accelerator = CO
         check_kvm()
     images = _prepare(request, directory)
     lines = Lines(directory)
-    command = command_line(request, directory, images, accelerator)
     with contextlib.ExitStack() as stack:
         console, *_others = stack.enter_context(lines.opened())
-        if accelerator.one_cpu:
-            command = ["taskset", "-c", str(stack.enter_context(one_cpu())), *command]
+        cpu = stack.enter_context(one_cpu()) if accelerator.one_cpu else None
+        command = command_line(request, directory, images, accelerator, cpu)
         # What QEMU has to say itself goes to the console log.
         guest = process.start(
             command,

@@ -16,6 +16,8 @@ from mglru.ui import Ui
 
 GUEST_KERNELS = ("6.12", "6.12+next")
 KUNIT_KERNEL = "6.12+next%kunit"
+# On several processors, where it matters that much happens.
+STRESS_KERNEL = "6.12+next%checks"
 
 
 @dataclass(frozen=True)

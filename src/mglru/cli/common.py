@@ -42,14 +42,15 @@ def source_option(function: F) -> F:
 
 
 def machine_option(function: F) -> F:
-    """Add `--machine uml|qemu|kvm`."""
+    """Add `--machine uml|qemu|qemu-smp|kvm`."""
     return click.option(
         "--machine",
         type=click.Choice(list(MACHINES)),
         default=UML,
         show_default=True,
         help="uml: computing is free. qemu: x86, each instruction takes a nanosecond, about ten "
-        "times as slow to run. kvm: x86, real time.",
+        "times as slow to run. qemu-smp: several processors, whose figures mean nothing. "
+        "kvm: x86, real time.",
     )(function)
 
 

@@ -13,7 +13,7 @@ from mglru.cli.common import build_all
 from mglru.cli.series import check_base
 from mglru.experiment import load_experiment, names
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
-from mglru.machines import UML
+from mglru.machines import SMP, UML
 from mglru.recipe import make_recipe
 from mglru.series import load_series
 from mglru.source import cached
@@ -27,7 +27,7 @@ from mglru.ui import Ui
     type=click.Choice([UML, "qemu"]),
     default=UML,
     show_default=True,
-    help="qemu: only the tests that boot kernels on it, which CI has no time for.",
+    help="qemu: only the tests that boot kernels on x86, which CI has no time for.",
 )
 def test(*, quick: bool, machine: str) -> int:
     """Run all that CI runs: linters, types, tests, the series, builds and boots.
@@ -53,7 +53,10 @@ def test(*, quick: bool, machine: str) -> int:
 def _kernels_build(ui: Ui, machine: str = UML) -> bool:
     own = (selfcheck.KUNIT_KERNEL,) if machine == UML else ()
     names = ",".join((*selfcheck.GUEST_KERNELS, *own))
-    return bool(build_all(parse_list(names), (), ui, machine))
+    build_all(parse_list(names), (), ui, machine)
+    if machine != UML:
+        build_all(parse_list(selfcheck.STRESS_KERNEL), (), ui, SMP)
+    return True
 
 
 def _series_are_fit(ui: Ui) -> bool:
@@ -92,7 +95,9 @@ def kernels() -> None:
                 table.add_row(f"{base}+next:{patch.number}", f"... to: {patch.subject}", "")
     table.add_row("KERNEL@classic", "the multi-gen LRU switched off at run time", "")
     table.add_row(
-        "KERNEL%OPTION=n,...", "another configuration; %debug, %kunit: as in kconfig/", ""
+        "KERNEL%OPTION=n,...",
+        "another configuration; %debug, %checks, %kunit: as in kconfig/",
+        "",
     )
     Console().print(table)
 
