@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define CHILDREN 3
-#define CHILD_ACTIONS 60
+#define CHILD_ACTIONS 40
 #define INNER "/inner"
 #define KILL_TRIES 200
 #define REMOVE_TRIES 60000
@@ -164,7 +164,7 @@ static int ask_for_faults(void)
 
 static void use_group(uint64_t seed)
 {
-	int faults;
+	int faults, actions;
 
 	pick_from(seed);
 	/* Before it can be short of memory: else nobody could be killed. */
@@ -172,7 +172,8 @@ static void use_group(uint64_t seed)
 	try_write_in(home, "cgroup.procs", "0");
 	memory_start();
 	faults = ask_for_faults();
-	for (int i = 0; i < CHILD_ACTIONS && !stress->stop; i++)
+	actions = 1 + pick(CHILD_ACTIONS);
+	for (int i = 0; i < actions && !stress->stop; i++)
 		/* A file system whose allocations fail would have errors of its own. */
 		act(faults || pick(2) ? &memory_actions : &file_actions);
 	if (faults)

@@ -84,6 +84,7 @@ def programs() -> dict[str, Program]:
         "memcg_stress": Program(("memcg_stress.c",)),
         "retain_stress": Program(("retain_stress.c",)),
         "stress": Program(STRESS),
+        "tsc_khz": Program(("tsc_khz.c",)),
         "worker_load": Program(("worker_load.c", "latency.c")),
         "ycsb_wiredtiger": Program(
             ("ycsb_wiredtiger.c", "trace.c", "latency.c"), libraries=("wiredtiger",)

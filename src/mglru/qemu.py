@@ -14,7 +14,9 @@ emulated processors is a thread of the host: nothing is counted, and no two boot
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import platform
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from pathlib import Path
 from mglru import machine, process
 from mglru.cpus import one_cpu
 from mglru.errors import LabError, UsageError
+from mglru.guest_build import guest_program
 from mglru.guest_root import PLAN, host_programs, libraries, make_root, userland_image
 from mglru.machine import Boot, BootRequest, Lines, guest_path, size_bytes
 
@@ -52,12 +55,14 @@ class Accelerator:
         arguments: QEMU's.
         words: what the kernel is told about it.
         one_cpu: it is one thread, which stays on one of the host's CPUs.
+        host_counter: its time stamp counter is the host's.
         virtual_time: what a request has to ask for.
     """
 
     arguments: tuple[str, ...]
     words: tuple[str, ...] = ()
     one_cpu: bool = True
+    host_counter: bool = False
     virtual_time: bool = False
 
 
@@ -80,12 +85,13 @@ THREADS = Accelerator(
         *("-rtc", f"base={START}"),
     ),
     words=(
-        *("tsc=reliable", "printk.time=1"),
+        "printk.time=1",
         # A processor is as slow as the host lets its thread be: what the kernel takes for stuck
         # may just be waiting for its turn.
         *("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"),
     ),
     one_cpu=False,
+    host_counter=True,
 )
 
 
@@ -177,6 +183,7 @@ def _kernel_words(
     request: BootRequest, images: Sequence[Image], accelerator: Accelerator
 ) -> tuple[str, ...]:
     seed = (f"lab_seed={request.seed}",) if accelerator.virtual_time else ()
+    counter = host_counter_words() if accelerator.host_counter else ()
     nodes = (f"numa=fake={request.nodes}",) if request.nodes > 1 else ()
     return (
         *("earlyprintk=serial,ttyS0,115200", "console=hvc0", VIRTIO_WORD),
@@ -190,11 +197,27 @@ def _kernel_words(
         "null_blk.nr_devices=0",
         *accelerator.words,
         *seed,
+        *counter,
         *nodes,
         *request.options,
         f"init={request.init}",
         *("--", guest_path(f"/{PLAN}"), "restart"),
     )
+
+
+@functools.cache
+def host_counter_words() -> tuple[str, ...]:
+    """Return what tells the kernel how fast this host's time stamp counter counts.
+
+    Where the host is busy, the kernel cannot find it out: it would have to look at two emulated
+    devices at once. Its clock would then be one that loses time.
+    """
+    if platform.machine() != "x86_64":
+        return ()
+    rate = process.run(
+        [guest_program("tsc_khz")], purpose="measure the time stamp counter", limit_seconds=60
+    )
+    return (f"tsc_early_khz={int(rate)}", "tsc=reliable")
 
 
 def _phram(image: Image) -> str:
