@@ -25,6 +25,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,21 @@ void page_check(const volatile char *data, uint64_t name, int may_be_zero)
 	if ((first == name || (may_be_zero && !first)) && (last == name || (may_be_zero && !last)))
 		return;
 	stress->wrong++;
-	fprintf(stderr, "stress: page %llx holds %llx and %llx\n", (unsigned long long)name,
-		(unsigned long long)first, (unsigned long long)last);
+	say("page %llx holds %llx and %llx", (unsigned long long)name, (unsigned long long)first,
+	    (unsigned long long)last);
+}
+
+void say(const char *format, ...)
+{
+	char text[256], line[320];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	/* As a warning: the rest of what the kernel says is not worth its time. */
+	snprintf(line, sizeof(line), "<4>stress: %s", text);
+	lab_try_write("/dev/kmsg", line);
 }
 
 int try_write_in(const char *directory, const char *file, const char *value)
@@ -177,11 +191,9 @@ static long sum(const atomic_long *counts)
 
 static void tell(uint64_t begin)
 {
-	/* On the console, where it stands between the kernel's reports. */
-	fprintf(stderr, "stress: %llu of %ld s, %ld actions, %ld groups, %ld killed, %ld wrong\n",
-		(unsigned long long)((lab_now_ns() - begin) / NSEC_PER_SEC), options.seconds,
-		sum(stress->done), (long)stress->created, (long)stress->killed,
-		(long)stress->wrong);
+	say("%llu of %ld s, %ld actions, %ld groups, %ld killed, %ld wrong",
+	    (unsigned long long)((lab_now_ns() - begin) / NSEC_PER_SEC), options.seconds,
+	    sum(stress->done), (long)stress->created, (long)stress->killed, (long)stress->wrong);
 }
 
 /* Whatever happens to the others, until the time is over. */

@@ -67,6 +67,9 @@ unsigned long pick_nodes(void);
 void page_fill(char *data, uint64_t name);
 void page_check(const volatile char *data, uint64_t name, int may_be_zero);
 
+/* One line for people, among the kernel's own. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Write to a file whose path is put together, as lab_try_write(). */
 int try_write_in(const char *directory, const char *file, const char *value);
 

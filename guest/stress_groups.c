@@ -25,7 +25,11 @@
 
 /* The worker's present group, and where its processes are. */
 static char group[96], home[112];
-static pid_t children[CHILDREN];
+static struct child {
+	pid_t pid;
+	/* Its allocations fail. */
+	int faults;
+} children[CHILDREN];
 static int nr_children;
 
 static int set_megabytes(const char *directory, const char *file, uint64_t megabytes)
@@ -102,7 +106,7 @@ static int move_child(void)
 	if (!nr_children)
 		return 0;
 	snprintf(path, sizeof(path), STRESS_GROUP "/w%d/cgroup.procs", (int)pick(options.workers));
-	snprintf(number, sizeof(number), "%d", (int)children[pick(nr_children)]);
+	snprintf(number, sizeof(number), "%d", (int)children[pick(nr_children)].pid);
 	return lab_try_write(path, number);
 }
 
@@ -110,7 +114,7 @@ static int kill_child(void)
 {
 	if (!nr_children)
 		return 0;
-	return kill(children[pick(nr_children)], SIGKILL);
+	return kill(children[pick(nr_children)].pid, SIGKILL);
 }
 
 static const struct action all[] = {
@@ -153,25 +157,18 @@ static void make_group(int number)
 	set_megabytes(home, "memory.max", 2 + pick(8));
 }
 
-/* Allocations fail only where the kernel has it; then only these are of interest. */
-static int ask_for_faults(void)
+static void use_group(uint64_t seed, int faults)
 {
-	if (pick(6) || lab_try_write("/proc/self/make-it-fail", "1"))
-		return 0;
-	stress->faulty++;
-	return 1;
-}
-
-static void use_group(uint64_t seed)
-{
-	int faults, actions;
+	int actions;
 
 	pick_from(seed);
 	/* Before it can be short of memory: else nobody could be killed. */
 	lab_try_write("/proc/self/oom_score_adj", "500");
 	try_write_in(home, "cgroup.procs", "0");
 	memory_start();
-	faults = ask_for_faults();
+	/* Only debug kernels have it. */
+	if (faults && !lab_try_write("/proc/self/make-it-fail", "1"))
+		stress->faulty++;
 	actions = 1 + pick(CHILD_ACTIONS);
 	for (int i = 0; i < actions && !stress->stop; i++)
 		/* A file system whose allocations fail would have errors of its own. */
@@ -186,21 +183,40 @@ static void start_children(void)
 	int wanted = 1 + pick(CHILDREN);
 
 	for (nr_children = 0; nr_children < wanted; nr_children++) {
+		struct child *child = children + nr_children;
 		uint64_t seed = pick(UINT64_MAX);
 
-		children[nr_children] = fork();
-		if (children[nr_children] < 0)
+		child->faults = !pick(6);
+		child->pid = fork();
+		if (child->pid < 0)
 			lab_die("cannot fork");
-		if (!children[nr_children])
-			use_group(seed);
+		if (!child->pid)
+			use_group(seed, child->faults);
 	}
 }
 
-static void forget(pid_t child)
+static struct child forget(pid_t pid)
 {
-	for (int i = 0; i < nr_children; i++)
-		if (children[i] == child)
-			children[i] = children[--nr_children];
+	struct child child;
+	int i = 0;
+
+	while (children[i].pid != pid)
+		i++;
+	child = children[i];
+	children[i] = children[--nr_children];
+	return child;
+}
+
+/*
+ * Killed by somebody, or for want of memory, is fair in a group of 3 MB. Where
+ * allocations fail the kernel sends SIGSEGV, too: when it cannot write to a page
+ * that it has to, as for restartable sequences.
+ */
+static int fair_end(struct child child, int status)
+{
+	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	return !status || signal == SIGKILL || (signal == SIGSEGV && child.faults);
 }
 
 /* Disturb the group for as long as it has processes. */
@@ -215,11 +231,8 @@ static void watch_children(void)
 			lab_sleep_ns(pick(60) * NSEC_PER_MSEC);
 			continue;
 		}
-		forget(gone);
-		/* Killed by somebody, or for want of memory: fair in a group of 3 MB. */
-		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-			stress->killed++;
-		else if (status)
+		stress->killed += status != 0;
+		if (!fair_end(forget(gone), status))
 			lab_die("stress: a process ended with status %d", status);
 	}
 }

@@ -89,9 +89,15 @@ def show(records: Sequence[BootRecord], out: Console) -> None:
         table.add_row(*row)
     out.print(table)
     for record in records:
-        wrong = disagreements(record)
-        text = ", ".join(f"{name} {value:,.0f}" for name, value in wrong.items())
-        out.print(f"{record.kernel}: counters {'DISAGREE: ' + text if text else 'agree'}")
+        out.print(f"{record.kernel}: {_verdict(record)}")
+
+
+def _verdict(record: BootRecord) -> str:
+    if "actions" not in record.metrics:
+        return "did not come to its end"
+    wrong = disagreements(record)
+    text = ", ".join(f"{name} {value:,.0f}" for name, value in wrong.items())
+    return f"counters DISAGREE: {text}" if text else "counters agree"
 
 
 def _rows(records: Sequence[BootRecord]) -> Iterator[list[str]]:
