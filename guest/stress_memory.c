@@ -126,7 +126,13 @@ ADVICE(populate_read, MADV_POPULATE_READ)
 ADVICE(populate_write, MADV_POPULATE_WRITE)
 ADVICE(huge, MADV_HUGEPAGE)
 ADVICE(not_huge, MADV_NOHUGEPAGE)
-ADVICE(collapse, MADV_COLLAPSE)
+
+/* Needs as much as a huge page has. */
+static int collapse(void)
+{
+	pick_part();
+	return madvise(part.region->data, PAGES * PAGE, MADV_COLLAPSE);
+}
 
 static int dont_need(void)
 {
