@@ -10,8 +10,9 @@
  *	stress [--workers N] [--seconds N] [--seed N] [--files DIR] [--file-mb N]
  *
  * Each worker makes groups, one after another, each with up to three processes
- * that do what happens to occur to them; two more disturb the whole machine. A
- * seed gives the same intentions, not the same interleaving.
+ * that do what happens to occur to them; two more disturb the whole machine, and
+ * one uses up its memory. A seed gives the same intentions, not the same
+ * interleaving.
  *
  * Metrics: done_ACTION and failed_ACTION (the kernel refused) for every action;
  * actions, groups_created, groups_removed, children_killed (out of memory),
@@ -43,7 +44,7 @@ struct stress_options options = {
 };
 
 static struct actions *const kinds[] = {
-	&memory_actions, &file_actions, &group_actions, &machine_actions,
+	&memory_actions, &file_actions, &group_actions, &machine_actions, &pressure_actions,
 };
 #define NR_KINDS (sizeof(kinds) / sizeof(*kinds))
 
@@ -164,6 +165,17 @@ static void disturb(int number)
 	while (!stress->stop) {
 		act(&machine_actions);
 		lab_sleep_ns((1 + pick(40)) * NSEC_PER_MSEC);
+	}
+	exit(0);
+}
+
+/* Apart from the former, because it takes long. */
+static void press(int number)
+{
+	pick_from(options.seed * 1000 + 600 + number);
+	while (!stress->stop) {
+		act(&pressure_actions);
+		lab_sleep_ns(pick(2000) * NSEC_PER_MSEC);
 	}
 	exit(0);
 }
@@ -292,6 +304,7 @@ int main(int argc, char **argv)
 		start(groups_work, i);
 	for (int i = 0; i < DISTURBERS; i++)
 		start(disturb, i);
+	start(press, 0);
 	failed = wait_for_end();
 	lab_counters("end");
 

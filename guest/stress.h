@@ -36,7 +36,8 @@ struct actions {
 };
 
 /* What a process works on: an action is taken from one of these. */
-extern struct actions memory_actions, file_actions, machine_actions, group_actions;
+extern struct actions memory_actions, file_actions, group_actions, machine_actions,
+	pressure_actions;
 
 /* Shared by all processes. */
 struct stress {

@@ -330,9 +330,13 @@ static const struct action all[] = {
 	{ "reclaim_machine", reclaim_all, 6 },
 	{ "split_huge_pages", split_huge, 1 },
 	{ "swap_off_on", swap_off_and_on, 2 },
-	{ "use_up_memory", use_up_memory, 3 },
-	{ "use_up_cache", use_up_cache, 3 },
 	{ NULL, NULL, 0 },
 };
 
-struct actions machine_actions = { all, 0 };
+static const struct action pressure[] = {
+	{ "use_up_memory", use_up_memory, 1 },
+	{ "use_up_cache", use_up_cache, 2 },
+	{ NULL, NULL, 0 },
+};
+
+struct actions machine_actions = { all, 0 }, pressure_actions = { pressure, 0 };
