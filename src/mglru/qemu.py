@@ -89,6 +89,7 @@ THREADS = Accelerator(
         # A processor is as slow as the host lets its thread be: what the kernel takes for stuck
         # may just be waiting for its turn.
         *("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"),
+        "sysctl.kernel.hung_task_timeout_secs=600",
     ),
     one_cpu=False,
     host_counter=True,
