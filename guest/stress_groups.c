@@ -47,9 +47,10 @@ static int limit(void)
 
 static int throttle(void)
 {
-	if (!pick(3))
+	/* Far above it every page fault takes two seconds. */
+	if (pick(2))
 		return try_write_in(group, "memory.high", "max");
-	return set_megabytes(group, "memory.high", 2 + pick(8));
+	return set_megabytes(group, "memory.high", 4 + pick(12));
 }
 
 static int protect(void)
@@ -227,6 +228,9 @@ static void watch_children(void)
 
 	while ((gone = waitpid(-1, &status, WNOHANG)) >= 0) {
 		if (!gone) {
+			/* They may be in the middle of something that takes minutes. */
+			for (int i = 0; i < nr_children && stress->stop; i++)
+				kill(children[i].pid, SIGKILL);
 			act(&group_actions);
 			lab_sleep_ns(pick(60) * NSEC_PER_MSEC);
 			continue;
