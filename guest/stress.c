@@ -291,6 +291,9 @@ int main(int argc, char **argv)
 	int failed, wrong;
 
 	lab_open();
+	/* Or its text, read in again on behalf of a group, stays charged to that group. */
+	if (mlockall(MCL_CURRENT))
+		lab_die("cannot lock the program in memory");
 	parse(argc, argv);
 	options.nodes = count_nodes();
 	share();
