@@ -323,3 +323,18 @@ void lab_sleep_ns(uint64_t nsec)
 	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, &wait) == EINTR)
 		;
 }
+
+long lab_value(const char *path, const char *name)
+{
+	static char text[65536];
+	size_t length = strlen(name);
+
+	if (lab_read(path, text, sizeof(text)) < 0)
+		return 0;
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, length) && line[length] == ' ')
+			return atol(line + length);
+	}
+	return 0;
+}

@@ -89,6 +89,9 @@ void lab_write(const char *path, const char *value);
 /* Like lab_write(), but return 0, or -1 if it cannot: for what may fail. */
 int lab_try_write(const char *path, const char *value);
 
+/* The whole number of a "name value" line of a file; 0 if it has none, or cannot be read. */
+long lab_value(const char *path, const char *name);
+
 /* Read a whole (small) file into buf, NUL-terminated; -1 if it cannot be read. */
 int lab_read(const char *path, char *buf, size_t size);
 

@@ -417,28 +417,12 @@ static int start_workers(void)
 	return failed;
 }
 
-/* A "name value" line of a file, in what the file counts in. */
-static long value_of(const char *path, const char *name)
-{
-	static char text[65536];
-	size_t length = strlen(name);
-
-	if (lab_read(path, text, sizeof(text)) < 0)
-		return 0;
-	for (char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, name, length) && line[length] == ' ')
-			return atol(line + length);
-	}
-	return 0;
-}
-
 /* Dropped cache lets go of the removed groups, in the background. */
 static void wait_for_the_dead(void)
 {
 	for (int i = 0; i < WAIT_TRIES; i++) {
 		lab_try_write("/proc/sys/vm/drop_caches", "3");
-		if (!value_of(PARENT "/cgroup.stat", "nr_dying_descendants"))
+		if (!lab_value(PARENT "/cgroup.stat", "nr_dying_descendants"))
 			return;
 		lab_sleep_ns(10 * WAIT_NSEC);
 	}
@@ -449,20 +433,20 @@ static int report_rest(void)
 	static const char *const names[] = {
 		"file", "file_mapped", "file_dirty", "file_writeback", "inactive_file", "active_file",
 	};
-	int rest = value_of("/proc/vmstat", "nr_retained") != 0;
+	int rest = lab_value("/proc/vmstat", "nr_retained") != 0;
 
-	lab_metric("retained_left", value_of("/proc/vmstat", "nr_retained"));
-	lab_metric("groups_left", value_of(PARENT "/cgroup.stat", "nr_dying_descendants"));
+	lab_metric("retained_left", lab_value("/proc/vmstat", "nr_retained"));
+	lab_metric("groups_left", lab_value(PARENT "/cgroup.stat", "nr_dying_descendants"));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		long left = value_of(PARENT "/memory.stat", names[i]) / (long)PAGE;
+		long left = lab_value(PARENT "/memory.stat", names[i]) / (long)PAGE;
 		char metric[64];
 
 		snprintf(metric, sizeof(metric), "left_%s", names[i]);
 		lab_metric(metric, left);
 		rest += left != 0;
 	}
-	lab_metric("root_file_drift", value_of("/sys/fs/cgroup/memory.stat", "file") / (long)PAGE -
-					      value_of("/proc/vmstat", "nr_file_pages"));
+	lab_metric("root_file_drift", lab_value("/sys/fs/cgroup/memory.stat", "file") / (long)PAGE -
+					      lab_value("/proc/vmstat", "nr_file_pages"));
 	return rest;
 }
 
@@ -523,13 +507,13 @@ int main(int argc, char **argv)
 	lab_try_write(PARENT "/memory.retain", "1");
 	open_files();
 
-	retained = value_of("/proc/vmstat", "pgretain");
-	reused = value_of("/proc/vmstat", "pgretain_reuse");
+	retained = lab_value("/proc/vmstat", "pgretain");
+	reused = lab_value("/proc/vmstat", "pgretain_reuse");
 	lab_counters("begin");
 	failed = start_workers();
 	lab_counters("end");
-	lab_metric("retained_pages", value_of("/proc/vmstat", "pgretain") - retained);
-	lab_metric("reused_pages", value_of("/proc/vmstat", "pgretain_reuse") - reused);
+	lab_metric("retained_pages", lab_value("/proc/vmstat", "pgretain") - retained);
+	lab_metric("reused_pages", lab_value("/proc/vmstat", "pgretain_reuse") - reused);
 	/* Leave the machine as it was found. */
 	lab_try_write(LRU_GEN, "y");
 	close_files();

@@ -38,34 +38,18 @@ static const char *const kept[] = {
 
 static long free_before, kept_before[NR_KEPT];
 
-/* A "name value" line of a file, in what the file counts in. */
-static long value_of(const char *path, const char *name)
-{
-	static char text[65536];
-	size_t length = strlen(name);
-
-	if (lab_read(path, text, sizeof(text)) < 0)
-		return 0;
-	for (char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, name, length) && line[length] == ' ')
-			return atol(line + length);
-	}
-	return 0;
-}
-
 void check_start(void)
 {
 	lab_try_write("/proc/sys/vm/drop_caches", "3");
 	lab_try_write("/proc/sys/vm/stat_refresh", "1");
-	free_before = value_of(VMSTAT, "nr_free_pages");
+	free_before = lab_value(VMSTAT, "nr_free_pages");
 	for (size_t i = 0; i < NR_KEPT; i++)
-		kept_before[i] = value_of(VMSTAT, kept[i]);
+		kept_before[i] = lab_value(VMSTAT, kept[i]);
 }
 
 static long groups_left(void)
 {
-	return value_of(STRESS_GROUP "/cgroup.stat", "nr_dying_descendants");
+	return lab_value(STRESS_GROUP "/cgroup.stat", "nr_dying_descendants");
 }
 
 static long report(const char *kind, const char *name, long value)
@@ -93,7 +77,7 @@ static int settle(const char *kind, const char *name, long (*value)(const char *
 
 static long left_of_groups(const char *name)
 {
-	return value_of(STRESS_GROUP "/memory.stat", name) / (long)PAGE;
+	return lab_value(STRESS_GROUP "/memory.stat", name) / (long)PAGE;
 }
 
 static long more_than_before(const char *name)
@@ -102,7 +86,7 @@ static long more_than_before(const char *name)
 
 	while (strcmp(kept[i], name))
 		i++;
-	return value_of(VMSTAT, name) - kept_before[i];
+	return lab_value(VMSTAT, name) - kept_before[i];
 }
 
 static long zone_drift(const char *list)
@@ -111,7 +95,7 @@ static long zone_drift(const char *list)
 
 	snprintf(zones, sizeof(zones), "nr_zone_%s", list);
 	snprintf(nodes, sizeof(nodes), "nr_%s", list);
-	return value_of(VMSTAT, zones) - value_of(VMSTAT, nodes);
+	return lab_value(VMSTAT, zones) - lab_value(VMSTAT, nodes);
 }
 
 static long group_drift(const char *list)
@@ -119,7 +103,7 @@ static long group_drift(const char *list)
 	char nodes[64];
 
 	snprintf(nodes, sizeof(nodes), "nr_%s", list);
-	return value_of(ROOT_STAT, list) / (long)PAGE - value_of(VMSTAT, nodes);
+	return lab_value(ROOT_STAT, list) / (long)PAGE - lab_value(VMSTAT, nodes);
 }
 
 static long size_of_node(int node, const char *type)
@@ -131,7 +115,7 @@ static long size_of_node(int node, const char *type)
 		snprintf(path, sizeof(path), VMSTAT);
 	snprintf(active, sizeof(active), "nr_active_%s", type);
 	snprintf(inactive, sizeof(inactive), "nr_inactive_%s", type);
-	return value_of(path, active) + value_of(path, inactive);
+	return lab_value(path, active) + lab_value(path, inactive);
 }
 
 /* Sum up all generations of all groups, node by node. */
@@ -199,6 +183,6 @@ int check_end(void)
 		wrong += settle("lru_gen_drift", "file", lru_gen_drift);
 	}
 	lab_metric("groups_left", groups_left());
-	lab_metric("free_pages_less", free_before - value_of(VMSTAT, "nr_free_pages"));
+	lab_metric("free_pages_less", free_before - lab_value(VMSTAT, "nr_free_pages"));
 	return wrong;
 }
