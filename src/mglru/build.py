@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,10 +19,11 @@ from pathlib import Path
 
 from mglru import kconfig, process
 from mglru.errors import LabError
-from mglru.overlay import follow_overlay, link_tree, make_overlay
+from mglru.overlay import link_tree
+from mglru.patched_tree import follow_series
 from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.recipe import MACHINES, Recipe
-from mglru.source import Source, cached
+from mglru.source import Source
 from mglru.ui import Ui
 
 TREE_BYTES = 600_000_000
@@ -111,23 +111,12 @@ def tree_home(source: Source) -> Path:
 
 def _prepare_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:
     """Make the tree's sources equal to the pristine ones plus the recipe's patches."""
-    with tempfile.TemporaryDirectory(prefix="overlay-", dir=cache_dir("tmp")) as scratch:
-        # Debian's source is what the series is made on; on a tree of the user's own, a patch
-        # that does not apply is merged with its help, or refused.
-        made_on = cached(recipe.kernel.base)
-        overlay = make_overlay(
-            recipe.source.path,
-            recipe.patches,
-            Path(scratch),
-            three_way=True,
-            ancestor=made_on.path if made_on else None,
-        )
-        for line in overlay.notes:
-            ui.note(line)
-        if not tree.exists():
-            require_space(tree.parent, TREE_BYTES, f"the build of {recipe.kernel}")
-            _new_tree(tree, recipe, ui)
-        follow_overlay(overlay, recipe.source.path, tree)
+
+    def create() -> None:
+        require_space(tree.parent, TREE_BYTES, f"the build of {recipe.kernel}")
+        _new_tree(tree, recipe, ui)
+
+    follow_series(tree, recipe.source, recipe.patches, note=ui.note, create=create)
 
 
 def _new_tree(tree: Path, recipe: Recipe, ui: Ui) -> None:

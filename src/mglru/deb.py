@@ -14,7 +14,6 @@ import os
 import platform
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +24,12 @@ from mglru.build import make_command, tree_home
 from mglru.deb_config import Configuration, configure, requested
 from mglru.errors import LabError
 from mglru.kernel_id import KernelId
-from mglru.overlay import follow_overlay, link_tree, make_overlay
+from mglru.overlay import link_tree
+from mglru.patched_tree import follow_series
 from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.recipe import KEY_LENGTH, compiler_version
 from mglru.series import Series, load_series
-from mglru.source import Source, cached
+from mglru.source import Source
 from mglru.ui import Ui
 
 LIMIT_SECONDS = 24 * 3600
@@ -137,21 +137,12 @@ def build_packages(plan: Plan, ui: Ui) -> Packages:
 
 def _prepare(plan: Plan, tree: Path, ui: Ui) -> None:
     """Make the tree's sources equal to the pristine ones plus the series."""
-    with tempfile.TemporaryDirectory(prefix="overlay-", dir=cache_dir("tmp")) as scratch:
-        made_on = cached(plan.kernel.base)
-        overlay = make_overlay(
-            plan.source.path,
-            plan.series.patches,
-            Path(scratch),
-            three_way=True,
-            ancestor=made_on.path if made_on else None,
-        )
-        for line in overlay.notes:
-            ui.note(line)
-        if not tree.exists():
-            ui.note(f"preparing a source tree for {plan.kernel}")
-            link_tree(plan.source.path, tree)
-        follow_overlay(overlay, plan.source.path, tree)
+
+    def create() -> None:
+        ui.note(f"preparing a source tree for {plan.kernel}")
+        link_tree(plan.source.path, tree)
+
+    follow_series(tree, plan.source, plan.series.patches, note=ui.note, create=create)
 
 
 def _key(plan: Plan, config: str) -> str:

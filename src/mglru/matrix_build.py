@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,11 +17,12 @@ from mglru import kconfig, process
 from mglru.matrix_config import Configuration
 from mglru.matrix_messages import Message, read_messages
 from mglru.matrix_objects import enabled_objects, sources_of
-from mglru.overlay import follow_overlay, link_tree, make_overlay, touched_files
+from mglru.overlay import touched_files
+from mglru.patched_tree import follow_series
 from mglru.paths import cache_dir, locked, staged
 from mglru.recipe import compiler_version
 from mglru.series import Series
-from mglru.source import Source, cached
+from mglru.source import Source
 from mglru.ui import Ui
 
 KEY_LENGTH = 12
@@ -146,24 +146,8 @@ def _sources(task: Task, patched: Path) -> Iterator[Path]:
         yield task.source.path
         return
     with locked(patched):
-        _patch(patched, task)
+        follow_series(patched, task.source, task.series.patches)
         yield patched
-
-
-def _patch(tree: Path, task: Task) -> None:
-    """Make the tree of patched sources follow the series."""
-    if not tree.exists():
-        link_tree(task.source.path, tree)
-    made_on = cached(task.source.base)
-    with tempfile.TemporaryDirectory(prefix="overlay-", dir=cache_dir("tmp")) as scratch:
-        overlay = make_overlay(
-            task.source.path,
-            task.series.patches,
-            Path(scratch),
-            three_way=True,
-            ancestor=made_on.path if made_on else None,
-        )
-        follow_overlay(overlay, task.source.path, tree)
 
 
 def _make_all(

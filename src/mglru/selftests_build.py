@@ -12,10 +12,9 @@ from pathlib import Path
 
 from mglru import process
 from mglru.errors import LabError
-from mglru.overlay import follow_overlay, link_tree, make_overlay
+from mglru.patched_tree import follow_series
 from mglru.paths import cache_dir, locked, staged
 from mglru.recipe import KEY_LENGTH, Recipe
-from mglru.source import cached
 from mglru.ui import Ui
 
 SELFTESTS = Path("tools/testing/selftests")
@@ -54,16 +53,7 @@ def _key(recipe: Recipe, names: Sequence[str]) -> str:
 
 def _compile(recipe: Recipe, names: Sequence[str], scratch: Path, target: Path) -> None:
     tree, build = scratch / "source", scratch / "build"
-    made_on = cached(recipe.kernel.base)
-    overlay = make_overlay(
-        recipe.source.path,
-        recipe.series.patches,
-        scratch / "overlay",
-        three_way=True,
-        ancestor=made_on.path if made_on else None,
-    )
-    link_tree(recipe.source.path, tree)
-    follow_overlay(overlay, recipe.source.path, tree)
+    follow_series(tree, recipe.source, recipe.series.patches)
     build.mkdir()
     jobs = f"-j{os.cpu_count() or 1}"
     process.run(
