@@ -31,12 +31,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_WORKERS 32
 #define DISTURBERS 2
 #define TELL_SECONDS 5
+/* By then all have ended, or there is something to see. */
+#define END_SECONDS 60
 
 struct stress *stress;
 struct stress_options options = {
@@ -124,6 +127,8 @@ void act(const struct actions *actions)
 		total += one->weight;
 	for (drawn = pick(total); drawn >= all[number].weight; number++)
 		drawn -= all[number].weight;
+	/* So that the kernel's reports tell who it was. */
+	prctl(PR_SET_NAME, all[number].name);
 	if (all[number].act())
 		stress->failed[actions->first + number]++;
 	else
@@ -208,19 +213,33 @@ static void tell(uint64_t begin)
 	    sum(stress->done), (long)stress->created, (long)stress->killed, (long)stress->wrong);
 }
 
+/* Where all processes are, and what runs on each processor. */
+static void tell_who_is_left(void)
+{
+	say("not over %d s after the end", END_SECONDS);
+	lab_try_write("/proc/sysrq-trigger", "t");
+	lab_try_write("/proc/sysrq-trigger", "l");
+}
+
 /* Whatever happens to the others, until the time is over. */
 static int wait_for_end(void)
 {
-	uint64_t begin = lab_now_ns(), told = begin;
+	uint64_t begin = lab_now_ns(), told = begin, end = 0;
 	int failed = 0, status;
 	pid_t gone;
 
-	while ((gone = waitpid(-1, &status, stress->stop ? 0 : WNOHANG)) >= 0) {
+	while ((gone = waitpid(-1, &status, WNOHANG)) >= 0) {
 		uint64_t now = lab_now_ns();
 
 		failed += gone > 0 && status;
-		if (now - begin > options.seconds * NSEC_PER_SEC || failed)
+		if (!end && (now - begin > options.seconds * NSEC_PER_SEC || failed)) {
 			stress->stop = 1;
+			end = now;
+		}
+		if (end && now - end > END_SECONDS * NSEC_PER_SEC) {
+			tell_who_is_left();
+			end = now;
+		}
 		if (now - told > TELL_SECONDS * NSEC_PER_SEC) {
 			tell(begin);
 			told = now;
