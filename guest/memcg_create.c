@@ -134,16 +134,7 @@ static void create_groups(const struct options *options, uint64_t *nsec)
 /* A removed group is gone only when its last reference is: that is done later. */
 static long dying_groups(void)
 {
-	char stat[512];
-	long dying = 0;
-	char *line;
-
-	if (lab_read("cgroup.stat", stat, sizeof(stat)) < 0)
-		return 0;
-	line = strstr(stat, "nr_dying_descendants ");
-	if (line)
-		sscanf(line, "nr_dying_descendants %ld", &dying);
-	return dying;
+	return lab_value("cgroup.stat", "nr_dying_descendants");
 }
 
 static long wait_for_dying(void)

@@ -234,12 +234,7 @@ static int swap_off_and_on(void)
 
 static long available_kb(void)
 {
-	char text[4096], *at;
-
-	if (lab_read("/proc/meminfo", text, sizeof(text)) < 0)
-		return 0;
-	at = strstr(text, "MemAvailable:");
-	return at ? atol(at + strlen("MemAvailable:")) : 0;
+	return lab_value("/proc/meminfo", "MemAvailable:");
 }
 
 /* Take memory until there is little left, perhaps of one node only. */
