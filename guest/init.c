@@ -18,6 +18,7 @@
  *	symbol	NAME			report whether the kernel has this symbol
  *	cgroup	1|2			mount the memory controller on /sys/fs/cgroup
  *	disk	NAME	ATTRIBUTE=VALUE...	make a null_blk disk /dev/NAME
+ *	undisk	NAME			take it away, with the memory that it has
  *	delay	NAME	DEVICE	READ_MS	WRITE_MS	dm-delay: /dev/mapper/NAME over DEVICE
  *	fill	DEVICE			write all of it, so that it has all of its memory
  *	swap	DEVICE
@@ -237,6 +238,17 @@ static void make_disk(const struct fields *line)
 	lab_write(path, "1");
 }
 
+static void remove_disk(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/sys/kernel/config/nullb/%s/power", name);
+	lab_write(path, "0");
+	*strrchr(path, '/') = '\0';
+	if (rmdir(path))
+		lab_die("cannot remove the disk %s", name);
+}
+
 static int all_zero(const char *data, size_t size)
 {
 	return !data[0] && !memcmp(data, data + 1, size - 1);
@@ -428,6 +440,9 @@ static int carry_out_files(const struct fields *line)
 	} else if (!strcmp(verb, "disk")) {
 		need(line, 2);
 		make_disk(line);
+	} else if (!strcmp(verb, "undisk")) {
+		need(line, 2);
+		remove_disk(line->at[1]);
 	} else if (!strcmp(verb, "cgroup")) {
 		need(line, 2);
 		machine_cgroup(line->at[1]);

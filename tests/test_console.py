@@ -160,6 +160,8 @@ def test_clean(raw: str, text: str) -> None:
          Kind.RCU_STALL),
         ("Out of memory and no killable processes...", Kind.OOM),
         ("Aborting journal on device dm-0-8.", Kind.EXT4_ERROR),
+        ("XFS (data): log mount/recovery failed: error -117", Kind.XFS_ERROR),
+        ("BTRFS error (device data): open_ctree failed: -22", Kind.BTRFS_ERROR),
         ("I/O error, dev nullb0, sector 8 op 0x1:(WRITE) flags 0x0", Kind.IO_ERROR),
         ("Buffer I/O error on dev dm-0, logical block 1, lost async page write", Kind.IO_ERROR),
     ],

@@ -29,6 +29,8 @@ class Kind(StrEnum):
     OOM = "oom"
     PAGE_ALLOCATION = "page_allocation"
     EXT4_ERROR = "ext4_error"
+    XFS_ERROR = "xfs_error"
+    BTRFS_ERROR = "btrfs_error"
     IO_ERROR = "io_error"
     SEGFAULT = "segfault"
 
@@ -87,6 +89,8 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
         (Kind.PAGE_ALLOCATION, r"(page allocation failure|vmalloc error|vmap allocation .*failed)"),
         (Kind.EXT4_ERROR, r"EXT4-fs error|EXT4-fs .*(allocation failed|Remounting .*read-only)"),
         (Kind.EXT4_ERROR, r"JBD2: .*[Ee]rror|Aborting journal"),
+        (Kind.XFS_ERROR, r"XFS \(\S+\): .*([Ee]rror|[Cc]orruption|[Ss]hutting down|failed)"),
+        (Kind.BTRFS_ERROR, r"BTRFS (error|critical)"),
         (Kind.IO_ERROR, r"I/O error, dev |Buffer I/O error on "),
     )
 )

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from mglru.dataset import DatasetSpec
 from mglru.errors import UsageError
+from mglru.filesystem import LEAST_MB, Filesystem
 from mglru.kernel_id import KernelId
 from mglru.paths import EXPERIMENTS
 from mglru.trace import TraceSpec
@@ -75,10 +76,12 @@ class Disk(_Model):
     """The guest's disk: a latency for each request (us) and a bandwidth (MB/s, 0: unlimited).
 
     Attributes:
+        filesystem: what the data is on; for all but ext4 it takes a kernel that has it.
         write_delay_ms: each write comes this much later to the disk (0: at once), by dm-delay.
     """
 
     preset: Literal["nvme", "hdd"] = "nvme"
+    filesystem: Filesystem = "ext4"
     completion_us: int = Field(ge=0)
     mbps: int = Field(ge=0)
     write_delay_ms: Annotated[int, AfterValidator(_check_delay)] = Field(
@@ -232,6 +235,17 @@ class Experiment(_Model):
             raise ValueError(f"each step needs a label of its own, not {SAMPLER} or {RECORDER}")
         return self
 
+    @model_validator(mode="after")
+    def _check_filesystem(self) -> Self:
+        filesystem = self.disk.filesystem
+        if filesystem == "ext4" or not self.dataset:
+            return self
+        if self.userland:
+            raise ValueError(f"[userland] has no mkfs.{filesystem}: leave disk.filesystem at ext4")
+        if self.dataset.size_mb < LEAST_MB[filesystem]:
+            raise ValueError(f"{filesystem} needs a dataset.size_mb of {LEAST_MB[filesystem]}")
+        return self
+
     @property
     def sampling(self) -> Sample | None:
         """What is sampled: where sampling takes time, only what the file asks for."""
@@ -255,6 +269,9 @@ class Experiment(_Model):
         fields = self.model_dump(mode="json", exclude={"published", "profile", "summary"})
         # What an experiment leaves to the machine is no part of it.
         fields["guest"] = self.guest.model_dump(exclude_none=True)
+        # Nor is a choice that everybody leaves as it always was.
+        if self.disk.filesystem == "ext4":
+            del fields["disk"]["filesystem"]
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 

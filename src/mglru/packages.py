@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from mglru import apt
 from mglru.errors import LabError
+from mglru.filesystem import PACKAGES as FILESYSTEMS
 from mglru.ui import Ui
 
 KERNEL_BUILD = {
@@ -59,6 +60,8 @@ MATRIX = {**KERNEL_BUILD, "sparse": "checks kernel sources (address spaces, lock
 TEST = {
     **ALL,
     **MATRIX,
+    **FILESYSTEMS["xfs"],
+    **FILESYSTEMS["btrfs"],
     "chromium": "shows the report's page, as a reader's browser does",
     "quilt": "the series is for it, too",
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from mglru.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.errors import UsageError
 from mglru.experiment import RECORDER, SAMPLER, Disk, Experiment, Step
+from mglru.filesystem import Filesystem, mkfs
 from mglru.machine import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
@@ -19,6 +20,9 @@ DISK = "data"
 SLOW_DISK = "slow"
 SWAP_DISK = "swap"
 DATA = "/mnt/data"
+# What the data is copied from to other file systems than ext4.
+SOURCE_DISK = "source"
+SOURCE = "/mnt/source"
 # Where a guest that makes something for the host sees the host's directory for it.
 OUT = "/mnt/out"
 # The accesses that guest/recorder.c writes, and the room for them in the guest's memory: an
@@ -84,6 +88,11 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
     if not experiment.driver_counts:
         steps = [_line("counters", "begin"), *steps, _line("counters", "end")]
     if inputs.recording:
+        if experiment.disk.filesystem != "ext4":
+            raise UsageError(
+                f"{experiment.name}: of writes, only those to ext4 are recorded",
+                next_step="--set disk.filesystem=ext4",
+            )
         steps = _recorded(steps, inputs, inputs.recording)
     return (*lines, *steps)
 
@@ -156,14 +165,32 @@ def _line(*fields: str) -> str:
 def disk_lines(image: Path, size_mb: int, disk: Disk) -> list[str]:
     """Return the lines that make a disk with an image on it and mount it at DATA."""
     device = f"/dev/{DISK}"
-    lines = [
-        _null_blk(DISK, size_mb, disk.completion_us, disk.mbps),
-        _line("load", guest_path(image), device),
-    ]
+    lines = [_null_blk(DISK, size_mb, disk.completion_us, disk.mbps)]
+    if disk.filesystem == "ext4":
+        lines.append(_line("load", guest_path(image), device))
+    else:
+        lines += _copy_lines(image, size_mb, disk.filesystem)
     if disk.write_delay_ms:
         lines.append(_line("delay", SLOW_DISK, device, "0", str(disk.write_delay_ms)))
         device = f"/dev/mapper/{SLOW_DISK}"
-    return [*lines, _line("mount", "ext4", device, DATA)]
+    return [*lines, _line("mount", disk.filesystem, device, DATA)]
+
+
+def _copy_lines(image: Path, size_mb: int, filesystem: Filesystem) -> list[str]:
+    """Return the lines that fill the disk with another file system of the image's content."""
+    source, target = f"/dev/{SOURCE_DISK}", f"/dev/{DISK}"
+    return [
+        _null_blk(SOURCE_DISK, size_mb, 0, 0),
+        _line("load", guest_path(image), source),
+        _line("mount", "ext4", source, SOURCE, "ro"),
+        _line("step", "mkfs", "-", *mkfs(filesystem, target)),
+        _line("mount", filesystem, target, DATA),
+        _line("step", "copy", "-", "/bin/cp", "-a", f"{SOURCE}/.", DATA),
+        # Mounted anew, it has nothing in memory.
+        _line("umount", DATA),
+        _line("umount", SOURCE),
+        _line("undisk", SOURCE_DISK),
+    ]
 
 
 def _memcg_lines(experiment: Experiment) -> list[str]:

@@ -18,6 +18,7 @@ from mglru.boot_check import Expectation, problems, prove
 from mglru.build import Build
 from mglru.errors import LabError
 from mglru.experiment import Experiment
+from mglru.filesystem import check_kernels
 from mglru.guest_build import guest_program
 from mglru.kept_logs import keep_logs
 from mglru.kernel_id import KernelId
@@ -83,7 +84,12 @@ def make_jobs(
         vary_seed: boot i has seed + i; else all have the same, to see whether they agree.
         userland: whose programs run, if not the host's.
         machine: on which machine; limits and time become those that fit it.
+
+    Raises:
+        UsageError: a kernel lacks the file system of the experiment's disk, or the machine does
+            not fit.
     """
+    check_kernels(experiment.disk.filesystem, builds)
     experiment = MACHINES[machine].fit(experiment)
     return [
         Job(

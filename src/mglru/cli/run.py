@@ -17,6 +17,7 @@ from mglru.cli.results import show
 from mglru.compare import Named
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
+from mglru.filesystem import check_kernels
 from mglru.ingredients import get_ingredients
 from mglru.kernel_id import KernelId, parse_list
 from mglru.machines import KVM, MACHINES, UML
@@ -190,6 +191,8 @@ def run(
     ui = Ui()
     experiments = [load_experiment(name, settings) for name in names]
     chosen = [parse_list(kernels or ",".join(each.kernels)) for each in experiments]
+    for experiment, kernel_ids in zip(experiments, chosen, strict=True):
+        check_kernels(experiment.disk.filesystem, kernel_ids)
     results = []
     with ResultFile(json_file or "/dev/null") as file:
         for experiment, kernel_ids in zip(experiments, chosen, strict=True):
