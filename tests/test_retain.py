@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from mglru.dataset import PreparedDataset, dataset_image
 from mglru.experiment import load_experiment
+from mglru.kernel_id import KernelId
 from mglru.plan import Inputs, make_plan
 from mglru.results import BootRecord
+from mglru.run import make_jobs, run_jobs
+from mglru.selfcheck import FILESYSTEMS_KERNEL
 from mglru.ui import Ui
+from test_guest import kernel_build
 from test_run import run
 
 SMALL = ("dataset.size_mb=64", "dataset.file_mb=32", "limit=4M", "guest.memory_mb=512")
@@ -29,6 +34,20 @@ def patched(name: str, quiet: Ui, *settings: str) -> BootRecord:
     stock, ours = sorted(records, key=lambda record: len(str(record.kernel)))
     assert "pgretain" not in stock.metrics
     return ours
+
+
+def filesystems(name: str, quiet: Ui, *settings: str) -> dict[str, float]:
+    """The figures of one boot of the kernel that has more file systems."""
+    experiment = load_experiment(name, settings)
+    spec, kernel = experiment.dataset, KernelId.parse(FILESYSTEMS_KERNEL)
+    assert spec
+    assert not isinstance(spec, PreparedDataset)
+    builds = {kernel: kernel_build(FILESYSTEMS_KERNEL)}
+    image = dataset_image(spec, note=quiet.note)
+    records: list[BootRecord] = []
+    run_jobs(make_jobs(experiment, builds, image, boots=1, seed=1), quiet, records.append, 1)
+    assert records[0].problems == []
+    return records[0].metrics
 
 
 def test_a_file_that_not_every_kernel_has_is_written_where_it_is() -> None:
@@ -75,3 +94,38 @@ def test_nothing_is_left_of_a_stress(quiet: Ui) -> None:
     left = {name: value for name, value in metrics.items() if name.startswith("left_")}
     assert left == dict.fromkeys(left, 0)
     assert metrics["retained_left"] == metrics["wrong_pages"] == metrics["workers_failed"] == 0
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("read-twice", ("disk.filesystem=xfs", "dataset.size_mb=320", "guest.memory_mb=640")),
+        # Its readahead is 4 MB; making it waits for ever where computing takes no time.
+        ("read-twice", ("disk.filesystem=btrfs", "dataset.size_mb=128", "limit=16M", "time=real")),
+        ("retain-uring", ()),
+    ],
+)
+def test_other_ways_to_a_page_need_no_disk(quiet: Ui, name: str, settings: tuple[str, ...]) -> None:
+    metrics = filesystems(name, quiet, *SMALL, *settings)
+    assert metrics["pgpgin"] <= (FILE + SOME) * 4
+    # Some are dropped before they are read, where more is read ahead.
+    assert FILE - 4 * LIMIT - SOME <= metrics["pgretain_reuse"] <= 2 * FILE
+    assert metrics.get("uring_bytes_missing", 0) == 0
+    assert metrics["workingset_refault_file"] <= SOME
+
+
+@pytest.mark.guest
+def test_what_is_retained_outlives_cgroup_v2(quiet: Ui) -> None:
+    settings = ("dataset.size_mb=128", "dataset.file_mb=64", "guest.memory_mb=512")
+    metrics = filesystems("retain-v1", quiet, *settings)
+    limit = 10 << 8
+    assert metrics["v2_retained"] == metrics["v1_found"] >= (64 << 8) - 2 * limit
+    assert metrics["v1_has_switch"] == metrics["v1_retained"] == metrics["v1_left"] == 0
+    # 4 MB are mapped by who moves; a page in each 2 MB was used before.
+    assert 0 < metrics["v1_moved"] <= 4 << 8
+    assert metrics["v1_reclaimed"] > 0
+    assert metrics["v1_reused"] > 0
+    assert metrics["v1_peak"] <= limit
+    # What the group's statistics have of pages that came and went is what is there.
+    assert 0 < metrics["v1_cache"] <= metrics["v1_statistics"] <= limit

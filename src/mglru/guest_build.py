@@ -83,6 +83,7 @@ def programs() -> dict[str, Program]:
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),
         "retain_stress": Program(("retain_stress.c",)),
+        "retain_ways": Program(("retain_ways.c",)),
         "stress": Program(STRESS),
         "tsc_khz": Program(("tsc_khz.c",)),
         "worker_load": Program(("worker_load.c", "latency.c")),

@@ -16,6 +16,8 @@ from mglru.ui import Ui
 
 GUEST_KERNELS = ("6.12", "6.12+next")
 KUNIT_KERNEL = "6.12+next%kunit"
+# For memory.retain on all that has a page cache.
+FILESYSTEMS_KERNEL = "6.12+next%filesystems"
 # On several processors, where it matters that much happens.
 STRESS_KERNEL = "6.12+next%checks"
 

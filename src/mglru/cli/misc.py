@@ -51,7 +51,7 @@ def test(*, quick: bool, machine: str) -> int:
 
 
 def _kernels_build(ui: Ui, machine: str = UML) -> bool:
-    own = (selfcheck.KUNIT_KERNEL,) if machine == UML else ()
+    own = (selfcheck.KUNIT_KERNEL, selfcheck.FILESYSTEMS_KERNEL) if machine == UML else ()
     names = ",".join((*selfcheck.GUEST_KERNELS, *own))
     build_all(parse_list(names), (), ui, machine)
     if machine != UML:
@@ -96,7 +96,7 @@ def kernels() -> None:
     table.add_row("KERNEL@classic", "the multi-gen LRU switched off at run time", "")
     table.add_row(
         "KERNEL%OPTION=n,...",
-        "another configuration; %debug, %checks, %kunit: as in kconfig/",
+        "another configuration; %debug, %checks, %kunit, %filesystems: as in kconfig/",
         "",
     )
     Console().print(table)
