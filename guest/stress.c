@@ -3,11 +3,12 @@
  * Do to memory all that can happen to it, from many processes at once: see the
  * tables of actions in stress_memory.c (a process's own), stress_files.c (page
  * cache), stress_groups.c (memory cgroups) and stress_machine.c (everybody's:
- * switches of the multi-gen LRU, swap, compaction). The kernel has to stay
- * silent, no page may have other contents than were written to it, and at the
+ * switches of the multi-gen LRU, swap, compaction), and stress_ng.c (another
+ * program's). The kernel has to stay silent, no page may have other contents than were written to it, and at the
  * end the counters have to agree with each other (stress_check.c).
  *
  *	stress [--workers N] [--seconds N] [--seed N] [--files DIR] [--file-mb N]
+ *		[--stress-ng PROGRAM|none]
  *
  * Each worker makes groups, one after another, each with up to three processes
  * that do what happens to occur to them; two more disturb the whole machine, and
@@ -16,7 +17,8 @@
  *
  * Metrics: done_ACTION and failed_ACTION (the kernel refused) for every action;
  * actions, groups_created, groups_removed, children_killed (out of memory),
- * wrong_pages; and what stress_check.c compares.
+ * wrong_pages, stressors_failed (by stress-ng's own checks); and what
+ * stress_check.c compares.
  */
 #include "stress.h"
 
@@ -48,8 +50,12 @@ struct stress_options options = {
 
 static struct actions *const kinds[] = {
 	&memory_actions, &file_actions, &group_actions, &machine_actions, &pressure_actions,
+	&ng_actions,
 };
 #define NR_KINDS (sizeof(kinds) / sizeof(*kinds))
+
+static pid_t started[MAX_WORKERS + DISTURBERS + 1];
+static int nr_started;
 
 static uint64_t state;
 
@@ -191,8 +197,10 @@ static void start(void (*work)(int), int number)
 
 	if (child < 0)
 		lab_die("cannot fork");
-	if (child)
+	if (child) {
+		started[nr_started++] = child;
 		return;
+	}
 	work(number);
 	exit(0);
 }
@@ -221,6 +229,15 @@ static void tell_who_is_left(void)
 	lab_try_write("/proc/sysrq-trigger", "l");
 }
 
+/* Not somebody's child whose parent was killed. */
+static int is_own(pid_t child)
+{
+	for (int i = 0; i < nr_started; i++)
+		if (started[i] == child)
+			return 1;
+	return 0;
+}
+
 /* Whatever happens to the others, until the time is over. */
 static int wait_for_end(void)
 {
@@ -231,7 +248,7 @@ static int wait_for_end(void)
 	while ((gone = waitpid(-1, &status, WNOHANG)) >= 0) {
 		uint64_t now = lab_now_ns();
 
-		failed += gone > 0 && status;
+		failed += gone > 0 && status && is_own(gone);
 		if (!end && (now - begin > options.seconds * NSEC_PER_SEC || failed)) {
 			stress->stop = 1;
 			end = now;
@@ -272,6 +289,7 @@ static void report_actions(void)
 	lab_metric("children_killed", stress->killed);
 	lab_metric("children_with_faults", stress->faulty);
 	lab_metric("wrong_pages", stress->wrong);
+	lab_metric("stressors_failed", stress->failures);
 }
 
 static void parse(int argc, char **argv)
@@ -282,6 +300,7 @@ static void parse(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "files", required_argument, NULL, 'f' },
 		{ "file-mb", required_argument, NULL, 'm' },
+		{ "stress-ng", required_argument, NULL, 'n' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int choice;
@@ -297,9 +316,13 @@ static void parse(int argc, char **argv)
 			options.files = optarg;
 		else if (choice == 'm')
 			options.file_mb = lab_number(optarg, 4096);
+		else if (choice == 'n')
+			options.stress_ng = strcmp(optarg, "none") ? optarg : NULL;
 		else
 			lab_die("stress: unknown option");
 	}
+	if (options.stress_ng && access(options.stress_ng, X_OK))
+		lab_die("cannot run %s", options.stress_ng);
 	errno = 0;
 	if (!options.workers || !options.seconds || options.file_mb < 4)
 		lab_die("stress: at least one worker, one second and 4 MB");
@@ -321,6 +344,8 @@ int main(int argc, char **argv)
 	files_open();
 	check_start();
 
+	/* Who is dead but not waited for keeps its group. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	lab_counters("begin");
 	for (int i = 0; i < options.workers; i++)
 		start(groups_work, i);
@@ -331,6 +356,7 @@ int main(int argc, char **argv)
 	lab_counters("end");
 
 	machine_restore();
+	ng_stop();
 	files_close();
 	wrong = check_end();
 	groups_stop();

@@ -18,7 +18,7 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define STRESS_GROUP CGROUPS "/stress"
 #define SWAP_DEVICE "/dev/zram0"
-#define MAX_ACTIONS 96
+#define MAX_ACTIONS 128
 
 struct action {
 	const char *name;
@@ -37,12 +37,13 @@ struct actions {
 
 /* What a process works on: an action is taken from one of these. */
 extern struct actions memory_actions, file_actions, group_actions, machine_actions,
-	pressure_actions;
+	pressure_actions, ng_actions;
 
 /* Shared by all processes. */
 struct stress {
 	atomic_int stop;
-	atomic_long created, removed, killed, faulty, wrong, done[MAX_ACTIONS], failed[MAX_ACTIONS];
+	atomic_long created, removed, killed, faulty, wrong, failures;
+	atomic_long done[MAX_ACTIONS], failed[MAX_ACTIONS];
 };
 extern struct stress *stress;
 
@@ -50,6 +51,8 @@ extern struct stress_options {
 	long workers, seconds, file_mb;
 	uint64_t seed;
 	const char *files;
+	/* The program, NULL if there is none. */
+	const char *stress_ng;
 	/* Memory nodes that the machine has. */
 	int nodes;
 } options;
@@ -91,6 +94,9 @@ void machine_restore(void);
 void groups_work(int number) __attribute__((noreturn));
 void groups_start(void);
 void groups_stop(void);
+
+/* Remove what stress-ng leaves behind when it is killed. */
+void ng_stop(void);
 
 /* Compare the kernel's counters with each other and with the start; returns how many are wrong. */
 void check_start(void);

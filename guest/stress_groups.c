@@ -20,6 +20,8 @@
 #define CHILDREN 3
 #define CHILD_ACTIONS 40
 #define INNER "/inner"
+/* For stress-ng and its libraries, beside what its stressors take. */
+#define PROGRAM_MB 24
 #define KILL_TRIES 200
 #define REMOVE_TRIES 60000
 
@@ -31,6 +33,8 @@ static struct child {
 	int faults;
 } children[CHILDREN];
 static int nr_children;
+/* What the group has beside its few megabytes: its processes run programs. */
+static int room;
 
 static int set_megabytes(const char *directory, const char *file, uint64_t megabytes)
 {
@@ -42,7 +46,7 @@ static int set_megabytes(const char *directory, const char *file, uint64_t megab
 
 static int limit(void)
 {
-	return set_megabytes(group, "memory.max", 3 + pick(12));
+	return set_megabytes(group, "memory.max", room + 3 + pick(12));
 }
 
 static int throttle(void)
@@ -50,7 +54,7 @@ static int throttle(void)
 	/* Far above it every page fault takes two seconds. */
 	if (pick(2))
 		return try_write_in(group, "memory.high", "max");
-	return set_megabytes(group, "memory.high", 4 + pick(12));
+	return set_megabytes(group, "memory.high", room + 4 + pick(12));
 }
 
 static int protect(void)
@@ -141,6 +145,7 @@ static void make_group(int number)
 	if (mkdir(group, 0755))
 		lab_die("cannot create group %s", group);
 	stress->created++;
+	room = options.stress_ng && pick(2) ? PROGRAM_MB : 0;
 	limit();
 	if (pick(2))
 		retain();
@@ -155,7 +160,7 @@ static void make_group(int number)
 	if (mkdir(home, 0755))
 		lab_die("cannot create group %s", home);
 	stress->created++;
-	set_megabytes(home, "memory.max", 2 + pick(8));
+	set_megabytes(home, "memory.max", room + 2 + pick(8));
 }
 
 static void use_group(uint64_t seed, int faults)
@@ -170,6 +175,9 @@ static void use_group(uint64_t seed, int faults)
 	/* Only debug kernels have it. */
 	if (faults && !lab_try_write("/proc/self/make-it-fail", "1"))
 		stress->faulty++;
+	/* Takes as long as many of the others. */
+	if (room && !faults)
+		act(&ng_actions);
 	actions = 1 + pick(CHILD_ACTIONS);
 	for (int i = 0; i < actions && !stress->stop; i++)
 		/* A file system whose allocations fail would have errors of its own. */

@@ -20,8 +20,9 @@ from mglru.results import BootRecord
 from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import STRESS_KERNEL
 from mglru.source import cached
-from mglru.stress import Watcher, action_counts, disagreements, stress_experiment
+from mglru.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment
 from mglru.ui import Ui
+from mglru.userland import get_userland
 from test_run import run
 
 KERNEL = STRESS_KERNEL
@@ -39,6 +40,15 @@ def test_a_stress_has_the_time_that_it_needs() -> None:
     assert (experiment.guest.cpus, experiment.guest.nodes) == (4, 2)
     assert experiment.parameters["seconds"] == 1800
     assert 1800 < experiment.limit_seconds < 2 * 1800 + 900
+
+
+def test_the_stress_is_the_same_with_and_without_stress_ng() -> None:
+    with_it, alone = stress_experiment(60, 4, 2), stress_experiment(60, 4, 2, ALONE)
+    assert with_it.userland
+    assert with_it.userland.packages == ("stress-ng",)
+    assert alone.userland is None
+    assert (with_it.steps, with_it.expects) == (alone.steps, alone.expects)
+    assert alone.parameters == {**with_it.parameters, "stress_ng": "none"}
 
 
 def test_counts_of_actions_and_of_what_was_refused() -> None:
@@ -107,13 +117,22 @@ def test_stress_on_several_processors_and_nodes(quiet: Ui) -> None:
     experiment = stress_experiment(40, 4, 2)
     assert experiment.dataset
     image = dataset_image(experiment.dataset, note=quiet.note)  # type: ignore[arg-type]
-    jobs = make_jobs(experiment, {kernel: build}, image, boots=1, seed=1, machine=SMP)
+    assert experiment.userland
+    userland = get_userland(experiment.userland.packages, quiet)
+    jobs = make_jobs(
+        *(experiment, {kernel: build}, image),
+        boots=1,
+        seed=1,
+        userland=userland,
+        machine=SMP,
+    )
     records: list[BootRecord] = []
     run_jobs(jobs, quiet, records.append, 1)
     metrics = records[0].metrics
     assert records[0].problems == []
     assert metrics["nodes"] == 2
     assert metrics["done_cpuset_mems"] > 0
+    assert any(each.done for each in action_counts(metrics) if each.name.startswith("ng_"))
     assert disagreements(records[0]) == {}
 
 

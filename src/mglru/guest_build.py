@@ -20,7 +20,7 @@ Note = Callable[[str], None]
 # A file for each kind of action.
 STRESS = (
     "stress.c",
-    *(f"stress_{part}.c" for part in ("memory", "files", "groups", "machine", "check")),
+    *(f"stress_{part}.c" for part in ("memory", "files", "groups", "machine", "ng", "check")),
 )
 
 CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra")

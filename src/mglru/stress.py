@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The experiment `stress` on several processors: how long, how large, how far, what came of it."""
+"""The stress on several processors: how long, how large, how far, what came of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from mglru.experiment import Experiment, load_experiment
 from mglru.machines import MACHINES, SMP
 from mglru.results import BootRecord
 
-NAME = "stress"
+NAME = "stress-ng"
+# Without the stressors of stress-ng, which come from Debian.
+ALONE = "stress"
 # What a boot takes beside the stress: of the guest to come up, and to come to rest.
 BOOT_SECONDS = 900
 # A process in the middle of something long has to come to its end first.
@@ -30,18 +32,19 @@ def settings(seconds: int, cpus: int, nodes: int) -> list[str]:
     return [f"seconds={seconds}", f"guest.cpus={cpus}", f"guest.nodes={nodes}"]
 
 
-def stress_experiment(seconds: int, cpus: int, nodes: int) -> Experiment:
-    """Return the experiment, with the time that it needs on the machine `qemu-smp`.
+def stress_experiment(seconds: int, cpus: int, nodes: int, name: str = NAME) -> Experiment:
+    """Return an experiment of the stress, with the time that it needs on the machine `qemu-smp`.
 
     Args:
         seconds: for which the stress lasts, by the guest's clock, which is the host's.
         cpus: processors of the guest.
         nodes: its memory nodes.
+        name: NAME or ALONE.
 
     Raises:
         UsageError: the machine has fewer processors or nodes.
     """
-    experiment = load_experiment(NAME, settings(seconds, cpus, nodes))
+    experiment = load_experiment(name, settings(seconds, cpus, nodes))
     limit = (seconds * PATIENCE + BOOT_SECONDS) / MACHINES[SMP].slowness
     return experiment.model_copy(update={"limit_seconds": limit})
 

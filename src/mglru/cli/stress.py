@@ -17,17 +17,29 @@ from mglru.machines import SMP
 from mglru.output_file import STDOUT
 from mglru.qemu import MOST_CPUS, MOST_NODES
 from mglru.results import BootRecord, ResultFile
-from mglru.stress import Watcher, action_counts, disagreements, settings, stress_experiment
+from mglru.stress import (
+    ALONE,
+    NAME,
+    Watcher,
+    action_counts,
+    disagreements,
+    settings,
+    stress_experiment,
+)
 from mglru.ui import Ui
 
 DEFAULT = "6.12+next%debug"
-FIGURES = ("groups_created", "children_killed", "children_with_faults", "wrong_pages")
+FIGURES = (
+    *("groups_created", "children_killed", "children_with_faults"),
+    *("wrong_pages", "stressors_failed"),
+)
 HELP = """Do to a kernel's memory management all that can happen to it, and see whether it bears it.
 
 On the machine qemu-smp (x86, several processors and memory nodes, emulated), from many processes
 at once: memory cgroups made, filled, reclaimed from, retaining, removed; every switch of the
 multi-gen LRU; swap off and on; huge pages, migration, compaction; truncation, mlock, madvise;
-debugfs commands, right and wrong; allocations that fail. docs/stress.md has all of it.
+debugfs commands, right and wrong; allocations that fail; and stress-ng's memory stressors, which
+are fetched from Debian. docs/stress.md has all of it.
 
 Exit code 1 if the kernel reports anything (warning, lockdep, KASAN, a hung task), a page does not
 hold what was written to it, or the kernel's counters do not agree at the end.
@@ -48,6 +60,7 @@ hold what was written to it, or the kernel's counters do not agree at the end.
 @click.option("--cpus", type=click.IntRange(1, MOST_CPUS), default=MOST_CPUS, show_default=True)
 @click.option("--nodes", type=click.IntRange(1, MOST_NODES), default=2, show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
+@click.option("--stress-ng/--no-stress-ng", default=True, help="Run its stressors, too.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
 @source_option
 def stress(
@@ -57,13 +70,14 @@ def stress(
     cpus: int,
     nodes: int,
     seed: int,
+    stress_ng: bool,
     json_file: str | None,
     own_sources: tuple[Path, ...],
 ) -> int:
-    """Run the experiment `stress` on several processors; the help above is what the user sees."""
+    """Run the stress on several processors; the help above is what the user sees."""
     ui = Ui()
     seconds = max(1, round(minutes * 60))
-    experiment = stress_experiment(seconds, cpus, nodes)
+    experiment = stress_experiment(seconds, cpus, nodes, NAME if stress_ng else ALONE)
     with ResultFile(json_file or "/dev/null") as file:
         session = Session(parse_list(kernels), own_sources, ui, file, machine=SMP)
         with ui.bar("seconds of stress", seconds) as update:
