@@ -17,8 +17,8 @@
  *
  * Metrics: done_ACTION and failed_ACTION (the kernel refused) for every action;
  * actions, groups_created, groups_removed, children_killed (out of memory),
- * wrong_pages, stressors_failed (by stress-ng's own checks); and what
- * stress_check.c compares.
+ * wrong_pages (by stress-ng's checks, too), stressors_failed (for whatever reason);
+ * and what stress_check.c compares.
  */
 #include "stress.h"
 

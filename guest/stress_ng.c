@@ -32,7 +32,7 @@
 #define DIRECTORY "ng-"
 #define MAX_WORDS 32
 #define MOST_SECONDS 3
-/* Of stress-ng: what it checked was wrong, or it cannot go on. */
+/* Of stress-ng: what it checked was wrong, or something failed. */
 #define STATUS_FAILED 2
 #define STACK_LIMIT (2 * MB)
 #define OPEN_DIRECTORIES 8
@@ -105,6 +105,19 @@ static void become(const char *const *stressor, const char *directory, int outpu
 	_exit(127);
 }
 
+/* Memory that holds something else; the rest may be want of memory. */
+static int other_contents(const char *line)
+{
+	static const char *const words[] = {
+		"bit errors", "mismatch", "incorrect", "does not contain", "corrupt",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strstr(line, words[i]))
+			return 1;
+	return 0;
+}
+
 /* Read to the end, which is that of all who write, and tell what it found wrong. */
 static void hear(int input)
 {
@@ -113,8 +126,10 @@ static void hear(int input)
 
 	while (text && fgets(line, sizeof(line), text)) {
 		line[strcspn(line, "\n")] = '\0';
-		if (strstr(line, "fail:"))
-			say("%s", line);
+		if (!strstr(line, "fail:"))
+			continue;
+		say("%s", line);
+		stress->wrong += other_contents(line);
 	}
 	if (text)
 		fclose(text);
