@@ -30,8 +30,9 @@ PATCHLEVEL = 12
 SUBLEVEL = 99
 EXTRAVERSION =
 S := $(CURDIR)
-.PHONY: allnoconfig olddefconfig prepare FORCE
+.PHONY: allnoconfig allmodconfig olddefconfig prepare FORCE
 allnoconfig: ; @: > $(O)/$(KCONFIG_CONFIG)
+allmodconfig: ; @echo CONFIG_SWAP=y > $(O)/$(KCONFIG_CONFIG)
 olddefconfig: ; @sort -u -o $(O)/$(KCONFIG_CONFIG) $(O)/$(KCONFIG_CONFIG)
 prepare: ; @mkdir -p $(O)/include/config && grep = $(O)/.config > $(O)/include/config/auto.conf
 mm/%.o: FORCE ; @mkdir -p $(O)/$(@D) && echo "  CC      $@" && \
@@ -136,6 +137,16 @@ def test_a_fragment_must_say_for_which_architecture_it_is(tmp_path: Path) -> Non
         load_configurations(directory=tmp_path)
 
 
+def test_one_configuration_starts_with_all_that_there_is() -> None:
+    found = {one.name: one for one in load_configurations()}
+    everything = found["allmodconfig"]
+    assert everything.start == "allmodconfig"
+    # what the others share would switch most of it off
+    assert "MODULES" not in dict(everything.options)
+    assert "libelf-dev" in everything.packages
+    assert all(one.start == "allnoconfig" for one in found.values() if one != everything)
+
+
 def test_the_compiler_is_the_machines_own_or_a_cross_compiler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -161,6 +172,16 @@ def test_only_what_is_touched_and_configured_is_compiled(tmp_path: Path) -> None
     assert enabled_objects(touched, tree, output) == ("mm/lru.o", "mm/swap.o", "mm/two.o")
     write_files(output, {auto: "\n"})
     assert enabled_objects(touched, tree, output) == ("mm/lru.o", "mm/two.o")
+
+
+def test_what_a_configuration_starts_from_decides_what_is_compiled(
+    cache: Path, quiet: Ui, tmp_path: Path, source: Source
+) -> None:
+    series = series_of(tmp_path, ("int swap;", "int swap, more;", "mm/swap.c"))
+    plain = Configuration("plain", "", "x86_64", ())
+    everything = dataclasses.replace(plain, start="allmodconfig")
+    assert outcome_of(series, source, plain, quiet).objects == 0
+    assert outcome_of(series, source, everything, quiet).objects == 1
 
 
 # --- stock against the series

@@ -17,6 +17,8 @@ _UNSET = re.compile(r"# CONFIG_(\w+) is not set")
 _WISH = re.compile(r"# CONFIG_(\w+)=(\S+) if the kernel has it")
 # Ends the value of an option that a kernel may lack.
 WISH = "?"
+# What a configuration starts from: everything off that can be.
+NOTHING = "allnoconfig"
 
 
 def parse(text: str) -> dict[str, str]:
@@ -82,7 +84,13 @@ def unmet(asked: Mapping[str, str], config: Mapping[str, str]) -> list[str]:
     ]
 
 
-def configure(tree: Path, arch: str, asked: Mapping[str, str], make: Sequence[str]) -> str:
+def configure(
+    tree: Path,
+    arch: str,
+    asked: Mapping[str, str],
+    make: Sequence[str],
+    start: str = NOTHING,
+) -> str:
     """Write `tree`/.config and return its text.
 
     The file is replaced only if it differs, so that make rebuilds only what must be.
@@ -90,15 +98,16 @@ def configure(tree: Path, arch: str, asked: Mapping[str, str], make: Sequence[st
     Args:
         tree: the kernel tree to configure.
         arch: make's ARCH.
-        asked: the requested options; everything else is off, or follows from these.
+        asked: the requested options; everything else is as `start` has it, or follows from these.
         make: the make command with its common arguments.
+        start: make's target that sets all options first.
 
     Raises:
         LabError: make failed, or a requested option is not in the result.
     """
     new = tree / ".config.mglru"
     command = [*make, f"ARCH={arch}", f"KCONFIG_CONFIG={new.name}"]
-    process.run([*command, "allnoconfig"], purpose="configure the kernel", cwd=tree)
+    process.run([*command, start], purpose="configure the kernel", cwd=tree)
     with new.open("a") as file:
         file.write(render(asked))
     process.run([*command, "olddefconfig"], purpose="configure the kernel", cwd=tree)

@@ -79,6 +79,7 @@ class Task:
             "series": self.series.sha256,
             "touched": sources_of(self.touched, self.source.path),
             "arch": self.configuration.arch,
+            "start": self.configuration.start,
             "options": self.configuration.options,
             "compiler": compiler_version(f"{self.configuration.cross}gcc"),
             "sparse": process.run(["sparse", "--version"], purpose="find sparse"),
@@ -155,7 +156,8 @@ def _make_all(
 ) -> tuple[str, tuple[str, ...]]:
     """Configure, prepare and compile; return what was printed, and the objects."""
     make = _make_command(configuration, tree, output)
-    kconfig.configure(output, configuration.arch, dict(configuration.options), make)
+    asked = dict(configuration.options)
+    kconfig.configure(output, configuration.arch, asked, make, configuration.start)
     prepare = process.run(
         [*make, f"-j{os.cpu_count()}", "W=1", "prepare"],
         purpose=f"prepare the configuration {configuration.name}",

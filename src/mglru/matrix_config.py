@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import kconfig
+from mglru import kconfig, packages
 from mglru.errors import LabError, UsageError
 from mglru.paths import KCONFIG
 
 _ARCH = re.compile(r"^# arch: (\S+)$", re.MULTILINE)
+_FROM = re.compile(r"^# from: (\S+)$", re.MULTILINE)
 _ABOUT = re.compile(r"^# (?!SPDX)(.+)$", re.MULTILINE)
 
 
@@ -39,6 +40,10 @@ ARCHES = {
 }
 
 
+# Where not everything is off that can be.
+EVERYTHING = {name: packages.DEB[name] for name in ("libelf-dev", "libssl-dev")}
+
+
 @dataclass(frozen=True)
 class Configuration:
     """One of them.
@@ -48,12 +53,14 @@ class Configuration:
         about: what it stands for, from the fragment's first comment.
         arch: make's ARCH.
         options: the requested kernel options.
+        start: make's target that sets all others.
     """
 
     name: str
     about: str
     arch: str
     options: tuple[tuple[str, str], ...]
+    start: str = kconfig.NOTHING
 
     @property
     def cross(self) -> str:
@@ -63,9 +70,10 @@ class Configuration:
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """The Debian package that its compiler is in, if it is not the machine's own."""
+        """The Debian packages that it needs: a cross compiler, what all of a kernel takes."""
         package = ARCHES[self.arch].package
-        return {package: f"compiles kernels for {self.arch}"} if self.cross else {}
+        cross = {package: f"compiles kernels for {self.arch}"} if self.cross else {}
+        return cross if self.start == kconfig.NOTHING else {**cross, **EVERYTHING}
 
 
 def load_configurations(
@@ -75,7 +83,7 @@ def load_configurations(
 
     Args:
         only: their names; all if empty.
-        directory: holds `matrix.config`, which all share, and `matrix/`.
+        directory: holds `matrix/`, and `matrix.config`, which all share that start with nothing.
 
     Raises:
         UsageError: there is no configuration of such a name.
@@ -99,7 +107,9 @@ def _read(path: Path, common: Mapping[str, str]) -> Configuration:
             next_step="add a line '# arch: NAME'; known are " + ", ".join(ARCHES),
         )
     about = _ABOUT.search(text)
-    options = {**common, **kconfig.parse(text)}
+    start = found[1] if (found := _FROM.search(text)) else kconfig.NOTHING
+    shared = common if start == kconfig.NOTHING else {}
+    options = {**shared, **kconfig.parse(text)}
     return Configuration(
-        path.stem, about[1] if about else "", arch[1], tuple(sorted(options.items()))
+        path.stem, about[1] if about else "", arch[1], tuple(sorted(options.items())), start
     )
