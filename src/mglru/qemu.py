@@ -86,6 +86,8 @@ THREADS = Accelerator(
     ),
     words=(
         "printk.time=1",
+        # A timer that is not seen to tick in time would be a panic.
+        "no_timer_check",
         # A processor is as slow as the host lets its thread be: what the kernel takes for stuck
         # may just be waiting for its turn.
         *("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"),
