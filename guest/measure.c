@@ -3,13 +3,14 @@
  * Runs a program as the measured part of a run, and reads its figures off
  * what it prints:
  *
- *	measure [--join] [--metric NAME=REGEX]... -- PROGRAM ARGUMENT...
+ *	measure [--join | --only-read] [--metric NAME=REGEX]... -- PROGRAM ARGUMENT...
  *
  * The counters' phases "begin" and "end" are right before and right after the
  * program. NAME is a metric: the number that the regular expression's first
  * group matches, on the last line that matches it. With --join the program
  * runs in the cgroup under test, without it a client stays outside and only
- * its server is limited. The exit status is the program's.
+ * its server is limited. With --only-read the program is not the measured part:
+ * no counters. The exit status is the program's.
  */
 #include "lab.h"
 
@@ -54,11 +55,13 @@ static void add_metric(char *text)
 }
 
 /* Returns the program's argv. */
-static char **parse(char **argv, int *join)
+static char **parse(char **argv, int *join, int *only_read)
 {
 	while (*++argv && strcmp(*argv, "--")) {
 		if (!strcmp(*argv, "--join"))
 			*join = 1;
+		else if (!strcmp(*argv, "--only-read"))
+			*only_read = 1;
 		else if (!strcmp(*argv, "--metric"))
 			add_metric(*++argv);
 		else
@@ -113,7 +116,7 @@ static pid_t start(char **argv, int join, int *output)
 
 int main(int argc, char **argv)
 {
-	int join = 0, output, status;
+	int join = 0, only_read = 0, output, status;
 	char *line = NULL;
 	size_t size = 0;
 	FILE *lines;
@@ -121,8 +124,9 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	lab_open();
-	argv = parse(argv, &join);
-	lab_counters("begin");
+	argv = parse(argv, &join, &only_read);
+	if (!only_read)
+		lab_counters("begin");
 	child = start(argv, join, &output);
 	lines = fdopen(output, "r");
 	while (lines && getline(&line, &size, lines) > 0) {
@@ -131,7 +135,8 @@ int main(int argc, char **argv)
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	lab_counters("end");
+	if (!only_read)
+		lab_counters("end");
 	for (int i = 0; i < nr_metrics; i++) {
 		if (metrics[i].found)
 			lab_metric(metrics[i].name, metrics[i].value);

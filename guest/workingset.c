@@ -3,12 +3,14 @@
  * A working set in use while another program runs beside it, in the same
  * cgroup:
  *
- *	workingset [--file PATH --file-mb N --file-threads N] [--anon-mb N --anon-threads N]
- *		   [--think-us N] [--warmup-ms N] [--after-ms N] [--seed N] -- PROGRAM ARGUMENT...
+ *	workingset [--file PATH --file-mb N --file-threads N] [--file-map normal|random]
+ *		   [--anon-mb N --anon-threads N] [--think-us N] [--warmup-ms N]
+ *		   [--after-ms N] [--seed N] -- PROGRAM ARGUMENT...
  *
- * Threads read pages of the file (pread) and touch pages of the anonymous
- * memory, each page as likely as any other, and pause for --think-us after
- * each. After the warm-up the counters' phase "begin", then PROGRAM to its end
+ * Threads read pages of the file and touch pages of the anonymous memory, each
+ * page as likely as any other, and pause for --think-us after each. The file is
+ * read by pread(), or, with --file-map, through a mapping, without advice to
+ * the kernel (normal) or with that of databases, MADV_RANDOM (random). After the warm-up the counters' phase "begin", then PROGRAM to its end
  * and --after-ms, then "end". Latencies of what began between the two: read,
  * touch. Metrics: reads, touches, how many these are; beside_seconds, how long
  * PROGRAM took. It ends as PROGRAM did: by the same exit status or signal. If
@@ -50,12 +52,12 @@ struct kind {
 };
 
 static struct options {
-	const char *file;
+	const char *file, *file_map;
 	uint64_t think_us, warmup_ms, after_ms, seed;
 } options = { .think_us = 100, .warmup_ms = 1000, .seed = 1 };
 
 static int fd;
-static char *memory;
+static char *memory, *mapping;
 static atomic_int measuring, stopping;
 
 static void read_page(size_t page)
@@ -64,6 +66,11 @@ static void read_page(size_t page)
 
 	if (pread(fd, buffer, sizeof(buffer), page * PAGE_BYTES) != sizeof(buffer))
 		lab_die("cannot read page %zu of %s", page, options.file);
+}
+
+static void read_mapped_page(size_t page)
+{
+	(void)*(volatile char *)(mapping + page * PAGE_BYTES);
 }
 
 static void touch_page(size_t page)
@@ -111,6 +118,11 @@ static void check(void)
 		usage("nothing to use", "");
 	if (!options.file != !files.megabytes || !files.threads != !files.megabytes)
 		usage("--file, --file-mb and --file-threads go together", "");
+	if (options.file_map && !options.file)
+		usage("--file-map needs --file", "");
+	if (options.file_map && strcmp(options.file_map, "normal") &&
+	    strcmp(options.file_map, "random"))
+		usage("--file-map is normal or random, not ", options.file_map);
 	if (!anon.threads != !anon.megabytes)
 		usage("--anon-mb and --anon-threads go together", "");
 	/* Without a pause between two hits, the clock would stand still. */
@@ -130,6 +142,8 @@ static char **parse(char **argv)
 			usage("no value for ", name);
 		if (!strcmp(name, "--file"))
 			options.file = *argv;
+		else if (!strcmp(name, "--file-map"))
+			options.file_map = *argv;
 		else
 			set_number(name, *argv);
 	}
@@ -167,6 +181,16 @@ static void open_file(void)
 	errno = 0;
 	if ((size_t)status.st_size < files.pages * PAGE_BYTES)
 		lab_die("%s has less than %zu MB", options.file, (size_t)files.megabytes);
+}
+
+static void map_file(void)
+{
+	int advice = strcmp(options.file_map, "random") ? MADV_NORMAL : MADV_RANDOM;
+
+	mapping = mmap(NULL, files.pages * PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	if (mapping == MAP_FAILED || madvise(mapping, files.pages * PAGE_BYTES, advice))
+		lab_die("cannot map %s", options.file);
+	files.use = read_mapped_page;
 }
 
 /* All of it once, in the cgroup. */
@@ -250,6 +274,8 @@ int main(int argc, char **argv)
 	lab_give_way();
 	if (files.threads) {
 		open_file();
+		if (options.file_map)
+			map_file();
 		latencies_init(&files.latencies, MAX_OPERATIONS);
 	}
 	if (anon.threads)

@@ -34,6 +34,13 @@ def test_a_client_stays_outside_unless_it_joins(tmp_path: Path) -> None:
     assert measure(tmp_path, "--join", *arguments).metrics["inside"] > 0
 
 
+def test_what_only_reads_sends_no_counters(tmp_path: Path) -> None:
+    arguments = ["--only-read", "--metric", "n=n ([0-9]+)", "--", "/bin/echo", "n 3"]
+    report = measure(tmp_path, *arguments)
+    assert report.metrics == {"n": 3.0}
+    assert report.counters == ()
+
+
 def test_its_status_is_the_programs(tmp_path: Path) -> None:
     assert measure(tmp_path, "--", "/bin/sh", "-c", "exit 7").steps[0].status == 7
     assert measure(tmp_path, "--", "/bin/sh", "-c", "kill -9 $$").steps[0].status == 137

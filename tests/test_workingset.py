@@ -13,6 +13,7 @@ from test_guest import memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest
 FILE_MB = 2
+FILE = ("--file", "/dev/zero", "--file-mb", "2", "--file-threads", "1")
 ANON = ("--anon-mb", "4", "--anon-threads", "2")
 
 
@@ -44,6 +45,17 @@ def test_it_uses_all_of_it_while_the_program_runs(tmp_path: Path, file: str) -> 
     assert metrics["file"] >= FILE_MB << 20
 
 
+@pytest.mark.parametrize("advice", ["normal", "random"])
+def test_a_mapped_file_is_read_through_page_tables(tmp_path: Path, file: str, advice: str) -> None:
+    options = ["--file", file, "--file-mb", str(FILE_MB), "--file-threads", "3"]
+    options += ["--file-map", advice, "--think-us", "1000", "--warmup-ms", "1000"]
+    report = workingset(tmp_path, "64M", *options, "--", "/bin/sleep", "1")
+    assert report.problems == ()
+    metrics = channel.metrics_of(report)
+    assert 3 * 980 <= metrics["reads"] <= 3 * 1010
+    assert metrics["file_mapped"] > FILE_MB << 19
+
+
 def test_it_outlives_a_program_that_is_out_of_memory(tmp_path: Path) -> None:
     dd = ["/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1"]
     report = workingset(tmp_path, "16M", *ANON, "--", *dd)
@@ -65,6 +77,8 @@ def test_its_status_is_the_programs(tmp_path: Path) -> None:
     [
         (["--", "/bin/true"], "nothing to use"),
         (["--file-mb", "2", "--file-threads", "1", "--", "/bin/true"], "go together"),
+        ([*ANON, "--file-map", "normal", "--", "/bin/true"], "--file-map needs --file"),
+        ([*FILE, "--file-map", "fast", "--", "/bin/true"], "normal or random, not fast"),
         (["--anon-mb", "2", "--", "/bin/true"], "--anon-mb and --anon-threads go together"),
         ([*ANON, "--think-us", "0", "--", "/bin/true"], "--think-us must not be 0"),
         (["--anon-mb", "-1", "--", "/bin/true"], "'-1' is not a number"),
