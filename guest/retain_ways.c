@@ -7,6 +7,7 @@
  *	retain_ways large FILE	writes the file in pieces of 4 MB, so that folios become as
  *				large as the file system has them; then groups with limits
  *				about as small as a folio use it
+ *	retain_ways poison FILE	writes it so, and has some of what is retained fail
  *	retain_ways v1 FILE	the memory controller goes from cgroup v2 to v1 while pages
  *				are retained; ends on v1
  *
@@ -41,6 +42,7 @@
 #define LARGE_FILE (64 * MB)
 #define WRITE_SIZE (4 * MB)
 #define DEPTH 16
+#define POISON_EVERY 64
 #define TRIES 500
 #define WAIT_NSEC (10 * NSEC_PER_MSEC)
 #define STAT_AGE_NSEC (2200 * NSEC_PER_MSEC)
@@ -275,40 +277,118 @@ static int is_unmapped_cache(uint64_t flags)
 	return (flags & FLAG(KPF_LRU)) && !(flags & other);
 }
 
-static void report_folios(void)
+/* What is told of a folio: its first page's frame number, and how many pages it has. */
+typedef void (*folio_fn)(uint64_t pfn, long pages);
+
+/* All folios of page cache that are the root group's and are not mapped: nearly all retained. */
+static void for_each_folio(folio_fn see)
 {
 	static uint64_t flags[MB / 8], groups[MB / 8];
 	int flags_file = open_file("/proc/kpageflags", O_RDONLY);
 	int groups_file = open_file("/proc/kpagecgroup", O_RDONLY);
-	long folios = 0, large = 0, large_pages = 0, largest = 1, size = 0;
+	uint64_t pfn = 0, first = 0;
 	struct stat root;
+	long pages = 0;
 	ssize_t got;
 
 	if (stat(ROOT, &root))
 		lab_die("no " ROOT);
 	while ((got = read(flags_file, flags, sizeof(flags))) > 0 &&
 	       read(groups_file, groups, got) == got) {
-		for (ssize_t i = 0; i < got / 8; i++) {
+		for (ssize_t i = 0; i < got / 8; i++, pfn++) {
 			if (flags[i] & FLAG(KPF_COMPOUND_TAIL)) {
-				if (size) {
-					large += size == 1;
-					large_pages += 1 + (size == 1);
-					size++;
-					largest = size > largest ? size : largest;
-				}
+				pages += pages != 0;
 				continue;
 			}
-			size = is_unmapped_cache(flags[i]) && groups[i] == root.st_ino;
-			folios += size;
+			if (pages)
+				see(first, pages);
+			pages = is_unmapped_cache(flags[i]) && groups[i] == root.st_ino;
+			first = pfn;
 		}
 	}
+	if (pages)
+		see(first, pages);
 	close(flags_file);
 	close(groups_file);
-	lab_metric("root_folios", folios);
-	lab_metric("root_large_folios", large);
-	lab_metric("root_large_pages", large_pages);
-	lab_metric("root_largest_pages", largest);
+}
+
+static struct {
+	long folios, large, large_pages, largest;
+} cache;
+
+static void count_folio(uint64_t pfn, long pages)
+{
+	(void)pfn;
+	cache.folios++;
+	if (pages > 1) {
+		cache.large++;
+		cache.large_pages += pages;
+	}
+	if (pages > cache.largest)
+		cache.largest = pages;
+}
+
+static void report_folios(void)
+{
+	for_each_folio(count_folio);
+	lab_metric("root_folios", cache.folios);
+	lab_metric("root_large_folios", cache.large);
+	lab_metric("root_large_pages", cache.large_pages);
+	lab_metric("root_largest_pages", cache.largest);
 	lab_metric("root_retained", retained());
+}
+
+/* ---- memory that fails */
+
+/* Make all of it retained again, or nearly all. */
+static void fill(const char *path)
+{
+	lab_write("/proc/sys/vm/drop_caches", "1");
+	if (use_in(tested_group(), use_create, path) || use_in(tested_group(), use_read, path))
+		lab_die("cannot write and read %s", path);
+}
+
+static struct {
+	int corrupt;
+	long seen, folios, pages, refused;
+} poison;
+
+static void poison_folio(uint64_t pfn, long pages)
+{
+	if (poison.seen++ % POISON_EVERY)
+		return;
+	/* Somewhere in the folio. */
+	if (dprintf(poison.corrupt, "%#lx\n", (unsigned long)(pfn + pages / 2)) < 0) {
+		poison.refused++;
+		return;
+	}
+	poison.folios++;
+	poison.pages += pages;
+}
+
+/* Some of the retained pages fail (debugfs, CONFIG_HWPOISON_INJECT). The rest has to be as it was. */
+static int fail_memory(const char *path)
+{
+	long before, reused;
+	int failed;
+
+	fill(path);
+	before = retained();
+	poison.corrupt = open_file("/sys/kernel/debug/hwpoison/corrupt-pfn", O_WRONLY);
+	for_each_folio(poison_folio);
+	close(poison.corrupt);
+	lab_metric("poisoned_folios", poison.folios);
+	lab_metric("poisoned_pages", poison.pages);
+	lab_metric("poison_refused", poison.refused);
+	lab_metric("poison_retained_less", before - retained());
+	lab_metric("hardware_corrupted", lab_value("/proc/meminfo", "HardwareCorrupted:") * KB / PAGE);
+	reused = lab_value(VMSTAT, "pgretain_reuse");
+	before = retained();
+	failed = use_in(tested_group(), use_read, path);
+	lab_metric("poison_reused", lab_value(VMSTAT, "pgretain_reuse") - reused);
+	lab_write("/proc/sys/vm/drop_caches", "1");
+	lab_metric("poison_left", retained());
+	return failed;
 }
 
 /* ---- large folios and small groups */
@@ -348,14 +428,6 @@ static int use_by(const char *who, const char *limit, use_fn use, const char *pa
 	report(who, "peak", number_in(group, "memory.peak") / PAGE);
 	report(who, "killed", lab_value(path_of(group, "memory.events"), "oom_kill"));
 	return failed;
-}
-
-/* Make all of it retained again, or nearly all. */
-static void fill(const char *path)
-{
-	lab_write("/proc/sys/vm/drop_caches", "1");
-	if (use_in(tested_group(), use_create, path) || use_in(tested_group(), use_read, path))
-		lab_die("cannot write and read %s", path);
 }
 
 static int large(const char *path)
@@ -546,7 +618,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*go)(const char *path);
-	} ways[] = { { "large", large }, { "v1", v1 } };
+	} ways[] = { { "large", large }, { "poison", fail_memory }, { "v1", v1 } };
 	const char *way = argc > 1 ? argv[1] : "", *path = argc > 2 ? argv[2] : NULL;
 	int failed;
 
@@ -572,5 +644,5 @@ int main(int argc, char **argv)
 		return failed;
 	}
 	errno = 0;
-	lab_die("retain_ways: uring, large or v1 and a file, or folios");
+	lab_die("retain_ways: uring, large, poison or v1 and a file, or folios");
 }
