@@ -18,6 +18,8 @@ from mglru.results import Headline, Published, RunResult, load
 # allows two boots of one kernel to differ by.
 TOLERANCE = 0.005
 MAX_PROBLEMS_SHOWN = 5
+# Stock.
+USUAL_BASELINE = "6.12"
 
 
 class Mark(StrEnum):

@@ -10,7 +10,7 @@ import click
 
 from mglru import readme, tables
 from mglru.cli.common import terminal
-from mglru.compare import Named, load_named
+from mglru.compare import USUAL_BASELINE, Named, load_named
 from mglru.compare import compare as compare_runs
 
 
@@ -22,7 +22,7 @@ def show(
     everything: bool = False,
 ) -> None:
     """Print a comparison to stdout, in colour on a terminal."""
-    comparisons = compare_runs(runs, baseline=baseline, everything=everything)
+    comparisons = compare_runs(runs, baseline=baseline, usual=USUAL_BASELINE, everything=everything)
     width, colour = terminal()
     click.echo(tables.render(comparisons, form, width=width, colour=colour), nl=False)
 
@@ -36,7 +36,11 @@ def show(
     default="table",
     show_default=True,
 )
-@click.option("--baseline", metavar="KERNEL", help="Ratios are to this kernel.")
+@click.option(
+    "--baseline",
+    metavar="KERNEL",
+    help="Ratios are to this kernel (6.12 if it is there, or the first).",
+)
 @click.option("--all", "everything", is_flag=True, help="Show every counter that differs.")
 @click.option(
     "--into",
@@ -56,6 +60,6 @@ def compare(
     if into is None:
         show(runs, form, baseline=baseline, everything=everything)
         return
-    comparisons = compare_runs(runs, baseline=baseline, everything=everything)
+    comparisons = compare_runs(runs, baseline=baseline, usual=USUAL_BASELINE, everything=everything)
     changed = readme.update(into, tables.render(comparisons, "markdown"))
     click.echo(f"{into}: {'updated' if changed else 'already up to date'}", err=True)

@@ -14,7 +14,7 @@ from mglru import packages, prepared, spread
 from mglru.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
-from mglru.compare import Named
+from mglru.compare import USUAL_BASELINE, Named
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.filesystem import check_kernels
@@ -32,7 +32,6 @@ DEMO_KERNELS = "6.12@classic,6.12,7.3,6.12+next"
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
 # Ratios are to the kernel that the series is for, wherever it stands in the list.
-BASELINE = "6.12"
 SELFTEST_LIMIT = 0.005
 
 
@@ -115,7 +114,7 @@ class Session:
 
 
 def _baseline(result: RunResult) -> str:
-    return BASELINE if BASELINE in result.kernels else result.kernels[0]
+    return USUAL_BASELINE if USUAL_BASELINE in result.kernels else result.kernels[0]
 
 
 def report_failures(results: Sequence[RunResult], ui: Ui) -> int:

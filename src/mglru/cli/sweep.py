@@ -12,8 +12,8 @@ import click
 from mglru import packages, prepared, sweep_file, sweep_plot, sweep_tables
 from mglru.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
-from mglru.cli.run import BASELINE
 from mglru.cluster import ClusterEngine, check_address
+from mglru.compare import USUAL_BASELINE
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.ingredients import get_ingredients
@@ -235,7 +235,7 @@ def sweep(
         sweep_plot.check_path(plot)
     path = json_file or f"mglru-sweep-{name}.json"
     result = _sweep(sweeper, plan, path, _old(path, anew=anew), ui)
-    baseline = BASELINE if BASELINE in ids and not kernels else ids[0]
+    baseline = USUAL_BASELINE if USUAL_BASELINE in ids and not kernels else ids[0]
     if path != STDOUT:
         _show(result, form, baseline)
         ui.note(f"Results: {path}")

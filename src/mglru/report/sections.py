@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mglru import stats
 from mglru.bound_file import Bound
-from mglru.compare import Comparison, Named, compare
+from mglru.compare import USUAL_BASELINE, Comparison, Named, compare
 from mglru.errors import LabError
 from mglru.experiment import Experiment, load_experiment
 from mglru.report.charts_bound import Distance, bound_chart, distances, optimum
@@ -24,8 +24,6 @@ from mglru.report.vega import Chart, slug
 from mglru.results import RunResult
 from mglru.sweep_file import Sweep
 from mglru.waterfall import Waterfall, make_waterfall
-
-USUAL_BASELINE = "6.12"
 
 
 @dataclass(frozen=True)
