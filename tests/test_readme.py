@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mglru import readme, tables
-from mglru.compare import USUAL_BASELINE, compare, load_named
+from mglru.compare import compare, load_named
 from mglru.errors import UsageError
 from mglru.paths import REPO, RESULTS
 
@@ -44,6 +44,6 @@ README_RESULTS = [
 )
 def test_documents_show_the_committed_results(document: str, names: list[str]) -> None:
     runs = load_named([RESULTS / f"{name}.json" for name in names])
-    comparisons = compare(runs, usual=USUAL_BASELINE)
+    comparisons = compare(runs)
     text = (REPO / document).read_text()
     assert readme.replace_between(text, tables.render(comparisons, "markdown")) == text

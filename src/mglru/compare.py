@@ -18,7 +18,7 @@ from mglru.results import Headline, Published, RunResult, load
 # allows two boots of one kernel to differ by.
 TOLERANCE = 0.005
 MAX_PROBLEMS_SHOWN = 5
-# Stock.
+# Ratios are to the kernel that the series is for, wherever it stands in the list.
 USUAL_BASELINE = "6.12"
 
 
@@ -146,11 +146,15 @@ def load_named(paths: Sequence[str | Path]) -> list[Named]:
     return [Named(Path(path).stem, run) for path in paths for run in load(path)]
 
 
+def usual_baseline(kernels: Sequence[str]) -> str:
+    """Return what ratios are to if nobody says: stock where it is, else the first kernel."""
+    return USUAL_BASELINE if USUAL_BASELINE in kernels else kernels[0]
+
+
 def compare(
     runs: Sequence[Named],
     *,
     baseline: str | None = None,
-    usual: str | None = None,
     everything: bool = False,
 ) -> list[Comparison]:
     """Put the kernels of runs beside one another, one comparison an experiment.
@@ -159,8 +163,7 @@ def compare(
 
     Args:
         runs: one or several.
-        baseline: a kernel's id or a column's label.
-        usual: the baseline if none is given, where an experiment has it; else its first column.
+        baseline: a kernel's id or a column's label; if none is given, each experiment's usual one.
         everything: also show every other counter whose medians differ.
 
     Raises:
@@ -169,9 +172,7 @@ def compare(
     groups: dict[str, list[Named]] = {}
     for named in runs:
         groups.setdefault(_group_key(named.run), []).append(named)
-    return [
-        _compare_group(group, baseline, usual, everything=everything) for group in groups.values()
-    ]
+    return [_compare_group(group, baseline, everything=everything) for group in groups.values()]
 
 
 def _group_key(run: RunResult) -> str:
@@ -185,13 +186,9 @@ def _group_key(run: RunResult) -> str:
     return json.dumps(parts, sort_keys=True)
 
 
-def _compare_group(
-    group: Sequence[Named], baseline: str | None, usual: str | None, *, everything: bool
-) -> Comparison:
+def _compare_group(group: Sequence[Named], baseline: str | None, *, everything: bool) -> Comparison:
     sources = _sources(group)
     first = group[0].run
-    if baseline is None and usual in {source.column.kernel for source in sources}:
-        baseline = usual
     base = _find_baseline(sources, baseline, first.experiment)
     headline = {item.name: item for named in group for item in named.run.headline}
     published = {name: it for named in group for name, it in named.run.published.items()}
@@ -236,7 +233,7 @@ def _column(run: RunResult, kernel: str, label: str) -> Column:
 
 def _find_baseline(sources: Sequence[_Source], wanted: str | None, experiment: str) -> int:
     if wanted is None:
-        return 0
+        wanted = usual_baseline([source.column.kernel for source in sources])
     for position, source in enumerate(sources):
         if wanted in {source.column.label, source.column.kernel}:
             return position

@@ -12,7 +12,7 @@ from mglru import bound_table
 from mglru.bound_file import BoundFile
 from mglru.cli.common import source_option
 from mglru.cli.run import DEMO_KERNELS, Session
-from mglru.compare import USUAL_BASELINE
+from mglru.compare import usual_baseline
 from mglru.errors import ExitCode
 from mglru.experiment import load_experiment
 from mglru.kernel_id import parse_list
@@ -63,7 +63,7 @@ def bound(
     bounds.check(experiment)
     wanted = parse_list(kernels)
     names = [str(kernel) for kernel in wanted]
-    reference = USUAL_BASELINE if USUAL_BASELINE in names else names[0]
+    reference = usual_baseline(names)
     with BoundFile(json_file or "/dev/null") as file, ResultFile("/dev/null") as nowhere:
         session = Session(wanted, own_sources, ui, nowhere)
         jobs = session.jobs(experiment, boots=1, seed=seed)

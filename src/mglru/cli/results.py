@@ -10,7 +10,7 @@ import click
 
 from mglru import readme, tables
 from mglru.cli.common import terminal
-from mglru.compare import USUAL_BASELINE, Named, load_named
+from mglru.compare import Named, load_named
 from mglru.compare import compare as compare_runs
 
 
@@ -22,7 +22,7 @@ def show(
     everything: bool = False,
 ) -> None:
     """Print a comparison to stdout, in colour on a terminal."""
-    comparisons = compare_runs(runs, baseline=baseline, usual=USUAL_BASELINE, everything=everything)
+    comparisons = compare_runs(runs, baseline=baseline, everything=everything)
     width, colour = terminal()
     click.echo(tables.render(comparisons, form, width=width, colour=colour), nl=False)
 
@@ -60,6 +60,6 @@ def compare(
     if into is None:
         show(runs, form, baseline=baseline, everything=everything)
         return
-    comparisons = compare_runs(runs, baseline=baseline, usual=USUAL_BASELINE, everything=everything)
+    comparisons = compare_runs(runs, baseline=baseline, everything=everything)
     changed = readme.update(into, tables.render(comparisons, "markdown"))
     click.echo(f"{into}: {'updated' if changed else 'already up to date'}", err=True)

@@ -14,7 +14,7 @@ from mglru import packages, prepared, spread
 from mglru.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
-from mglru.compare import USUAL_BASELINE, Named
+from mglru.compare import Named
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.filesystem import check_kernels
@@ -31,7 +31,6 @@ DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = "6.12@classic,6.12,7.3,6.12+next"
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
-# Ratios are to the kernel that the series is for, wherever it stands in the list.
 SELFTEST_LIMIT = 0.005
 
 
@@ -113,10 +112,6 @@ class Session:
         return build_all([prepared.KERNEL], self._own, self.ui)[prepared.KERNEL]
 
 
-def _baseline(result: RunResult) -> str:
-    return USUAL_BASELINE if USUAL_BASELINE in result.kernels else result.kernels[0]
-
-
 def report_failures(results: Sequence[RunResult], ui: Ui) -> int:
     """Warn of every boot that went wrong, and return the exit code."""
     found = [text for result in results for text in failures(result.raw)]
@@ -152,7 +147,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
         for name in DEMO_EXPERIMENTS:
             experiment = load_experiment(name)
             result = session.run(experiment, boots=1, seed=1)
-            show([Named(name, result)], baseline=_baseline(result))
+            show([Named(name, result)])
     _write_page(DEMO_FILE, DEMO_PAGE)
     seconds = time.monotonic() - started
     ui.note(f"Results: {DEMO_FILE} ({seconds:.0f} s), with charts: {DEMO_PAGE}. Again with")
@@ -200,7 +195,7 @@ def run(
                 experiment, boots=boots or experiment.boots, seed=seed, settings=settings
             )
             results.append(result)
-            baseline = result.kernels[0] if kernels else _baseline(result)
+            baseline = result.kernels[0] if kernels else None
             if json_file != "-":
                 show([Named(experiment.name, result)], baseline=baseline, everything=everything)
     return report_failures(results, ui)

@@ -13,7 +13,7 @@ from mglru import packages, prepared, sweep_file, sweep_plot, sweep_tables
 from mglru.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
 from mglru.cluster import ClusterEngine, check_address
-from mglru.compare import USUAL_BASELINE
+from mglru.compare import usual_baseline
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.ingredients import get_ingredients
@@ -235,7 +235,7 @@ def sweep(
         sweep_plot.check_path(plot)
     path = json_file or f"mglru-sweep-{name}.json"
     result = _sweep(sweeper, plan, path, _old(path, anew=anew), ui)
-    baseline = USUAL_BASELINE if USUAL_BASELINE in ids and not kernels else ids[0]
+    baseline = ids[0] if kernels else usual_baseline(ids)
     if path != STDOUT:
         _show(result, form, baseline)
         ui.note(f"Results: {path}")

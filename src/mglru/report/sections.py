@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mglru import stats
 from mglru.bound_file import Bound
-from mglru.compare import USUAL_BASELINE, Comparison, Named, compare
+from mglru.compare import Comparison, Named, compare
 from mglru.errors import LabError
 from mglru.experiment import Experiment, load_experiment
 from mglru.report.charts_bound import Distance, bound_chart, distances, optimum
@@ -184,7 +184,7 @@ def _measured(
         groups.setdefault(settings_of(each.run), []).append(each)
     found: list[Measured] = []
     for settings, group in groups.items():
-        for comparison in compare(group, baseline=baseline, usual=USUAL_BASELINE):
+        for comparison in compare(group, baseline=baseline):
             key = f"{anchor}-{len(found)}"
             found.append(
                 Measured(
