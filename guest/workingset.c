@@ -10,11 +10,12 @@
  * Threads read pages of the file and touch pages of the anonymous memory, each
  * page as likely as any other, and pause for --think-us after each. The file is
  * read by pread(), or, with --file-map, through a mapping, without advice to
- * the kernel (normal) or with that of databases, MADV_RANDOM (random). After the warm-up the counters' phase "begin", then PROGRAM to its end
- * and --after-ms, then "end". Latencies of what began between the two: read,
- * touch. Metrics: reads, touches, how many these are; beside_seconds, how long
- * PROGRAM took. It ends as PROGRAM did: by the same exit status or signal. If
- * the cgroup is out of memory, PROGRAM is killed first.
+ * the kernel (normal) or with that of databases, MADV_RANDOM (random). After
+ * the warm-up the counters' phase "begin", then PROGRAM to its end and
+ * --after-ms, then "end". Latencies of what began between the two: read, touch.
+ * Metrics: reads, touches, how many these are; beside_seconds, how long PROGRAM
+ * took. It ends as PROGRAM did: by the same exit status or signal. If the cgroup
+ * is out of memory, PROGRAM is killed first.
  */
 #include "lab.h"
 
