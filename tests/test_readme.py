@@ -31,7 +31,7 @@ def test_a_document_without_its_markers_is_left_alone(tmp_path: Path, text: str)
 README_RESULTS = [
     *("ycsb-a", "ycsb-a-slow", "ycsb-b", "pgbench", "app-launch"),
     *("get-scan", "file-search", "loop", "read-twice"),
-    *("stream-copy", "oom-dirty", "memcg-create"),
+    *("stream-copy", "siblings", "oom-dirty", "memcg-create"),
 ]
 
 
