@@ -10,7 +10,7 @@ import pytest
 from mglru import channel
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.uml import boot
-from test_guest import CGROUP, DISK, kernel_build, memcg, read_report, request
+from test_guest import DISK, kernel_build, memcg, read_report, request
 
 pytestmark = pytest.mark.guest
 
