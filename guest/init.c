@@ -65,6 +65,9 @@
 /* How long a background program may take to end before it is killed. */
 #define STOP_LIMIT_NS (30 * NSEC_PER_SEC)
 #define STOP_POLL_NS (1000 * NSEC_PER_USEC)
+/* How often to look for virtual consoles, for ten seconds. */
+#define LINES_POLLS 10000
+#define LINES_POLL_NS (1000 * NSEC_PER_USEC)
 /* The host's files as they are, also those that a tmpfs of the guest covers. */
 #define HOST_ROOT "/run/host"
 
@@ -124,6 +127,37 @@ static void link_files(void)
 	}
 }
 
+/* Its name is there before the line is. */
+static int has_line(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	close(fd);
+	return 1;
+}
+
+/*
+ * Virtual consoles come up by themselves, one after another: with several
+ * processors that may be after the kernel has started this process, which then
+ * has no console.
+ */
+static void wait_for_lines(void)
+{
+	char last[32];
+
+	if (!access("/dev/ttyS0", F_OK))
+		return;
+	snprintf(last, sizeof(last), "/dev/hvc%d", NR_LINES);
+	for (int i = 0; i < LINES_POLLS && !has_line(last); i++)
+		lab_sleep_ns(LINES_POLL_NS);
+	while (fcntl(STDERR_FILENO, F_GETFD) < 0) {
+		if (open("/dev/console", O_RDWR) < 0)
+			return;
+	}
+}
+
 /*
  * The result channel and the other lines are serial lines to all programs. On
  * x86 they are virtual consoles, of which the first is the kernel's own.
@@ -132,6 +166,7 @@ static void name_lines(void)
 {
 	char console[32], line[32];
 
+	wait_for_lines();
 	for (int i = 0; i < NR_LINES; i++) {
 		snprintf(console, sizeof(console), "/dev/hvc%d", i + 1);
 		snprintf(line, sizeof(line), "/dev/ttyS%d", i);
@@ -181,13 +216,26 @@ static void enter_userland(const char *root)
 		lab_die("cannot make %s the root", root);
 }
 
+/* A kernel that knows nothing of nodes has one. */
+static int count_nodes(void)
+{
+	char path[64];
+	int nr = 0;
+
+	do {
+		snprintf(path, sizeof(path), "/sys/devices/system/node/node%d", nr);
+	} while (!access(path, F_OK) && ++nr);
+	return nr ? nr : 1;
+}
+
 static void report_kernel(void)
 {
 	struct utsname name;
 
 	uname(&name);
-	lab_event("\"event\":\"kernel\",\"release\":\"%s\",\"version\":\"%s\"", name.release,
-		  name.version);
+	lab_event("\"event\":\"kernel\",\"release\":\"%s\",\"version\":\"%s\","
+		  "\"cpus\":%ld,\"nodes\":%d", name.release, name.version,
+		  sysconf(_SC_NPROCESSORS_ONLN), count_nodes());
 }
 
 static void report_symbol(const char *wanted)
