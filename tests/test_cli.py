@@ -25,7 +25,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     ("arguments", "message"),
     [
         (["nosuch"], "No such command 'nosuch'"),
-        (["run"], "Missing argument"),
+        (["run"], "nothing to run"),
         (["run", "nosuch"], "no experiment 'nosuch'"),
         (["run", "../pyproject"], "no experiment"),
         (["run", "ycsb-b", "--kernels", "6.11"], "no kernel '6.11'"),

@@ -50,11 +50,18 @@ def test_a_stream_evicts_what_is_used_often(kernel: str, switch: str, tmp_path: 
     assert refaults_of_the_hot(kernel, switch, tmp_path) >= 0.9 * HOT_PAGES
 
 
-@pytest.mark.parametrize("switch", ["15", "y"], ids=["without distance", "with distance"])
-def test_with_frequency_guidance_a_stream_evicts_next_to_none_of_it(
-    switch: str, tmp_path: Path
-) -> None:
-    assert refaults_of_the_hot(SERIES, switch, tmp_path) <= 0.05 * HOT_PAGES
+def test_with_frequency_guidance_a_stream_evicts_next_to_none_of_it(tmp_path: Path) -> None:
+    assert refaults_of_the_hot(SERIES, "15", tmp_path) <= 0.05 * HOT_PAGES
+
+
+def test_with_the_window_streams_in_turn_with_it_evict_less_and_less_of_it(tmp_path: Path) -> None:
+    once = refaults_of_the_hot(SERIES, "y", tmp_path)
+    (tmp_path / "again").mkdir()
+    turns = [STREAM, *[HOT, STREAM] * 4]
+    often = refaults(SERIES, "y", tmp_path / "again", [*[HOT] * 3, *turns], [HOT])
+    # Nothing is known at first; stock loses all of it each time.
+    assert once <= 0.95 * HOT_PAGES
+    assert often <= 0.5 * HOT_PAGES
 
 
 def test_the_switch_reads_as_it_was_written(tmp_path: Path) -> None:
@@ -69,23 +76,18 @@ def test_the_switch_reads_as_it_was_written(tmp_path: Path) -> None:
     assert not [step for step in report.steps if step.failed]
 
 
-def test_what_comes_back_is_no_stall_unless_it_was_used_too_often_to_go(tmp_path: Path) -> None:
-    # A disk that takes long enough to be seen in steps of a jiffy, and twice what fits.
+def test_to_wait_for_what_was_used_again_before_is_a_stall(tmp_path: Path) -> None:
+    # A disk that takes long enough to be seen in steps of a jiffy, and a loop that lacks a little.
     plan = [
         *(line.replace("completion_nsec=80000", "completion_nsec=2000000") for line in DISK),
         *memcg("16M"),
         "counters\tbegin",
-        *(step(f"pass{i}", "dd if=/dev/data of=/dev/null bs=1M count=32") for i in range(4)),
+        *(step(f"pass{i}", "dd if=/dev/data of=/dev/null bs=1M count=20") for i in range(4)),
         "counters\tend",
     ]
-    found = []
-    for name in (STOCK, SERIES):
-        (tmp_path / name).mkdir()
-        report = read_report(boot(request(kernel_build(name), *plan), tmp_path / name))
-        assert not [step for step in report.steps if step.failed]
-        found.append(channel.metrics_of(report))
-    stock, series = found
-    assert series["workingset_refault_file"] >= 0.7 * stock["workingset_refault_file"] > 0
-    assert series["psi_some_us"] <= stock["psi_some_us"]
-    # With refault distance these are the ones that were hot: few, and no stalls either.
-    assert series["workingset_restore_file"] <= 0.01 * series["workingset_refault_file"]
+    report = read_report(boot(request(kernel_build(SERIES), *plan), tmp_path))
+    assert not [step for step in report.steps if step.failed]
+    found = channel.metrics_of(report)
+    # The first time it comes back, nobody knows yet.
+    assert 0 < found["workingset_restore_file"] < found["workingset_refault_file"]
+    assert found["psi_some_us"] > 0

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from mglru import channel, qemu
 from mglru.boot_check import Expectation, prove
 from mglru.build import Build, find_build
+from mglru.cli import cli
 from mglru.counters import cpu_figures
 from mglru.dataset import dataset_image
 from mglru.errors import LabError, UsageError
@@ -21,12 +24,13 @@ from mglru.guest_build import guest_program
 from mglru.guest_root import PLAN, host_programs, libraries, make_root
 from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest, Lines
-from mglru.machines import MACHINES
+from mglru.machines import KVM, MACHINES, SMP, THREADS, UML
 from mglru.plan import Inputs, make_plan
+from mglru.provenance import run_info
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
-from mglru.selfcheck import GUEST_KERNELS
+from mglru.selfcheck import GUEST_KERNELS, SMP_KERNEL
 from mglru.source import cached
 from mglru.ui import Ui
 
@@ -81,15 +85,33 @@ def test_instructions_are_counted_and_the_seed_is_told(tmp_path: Path) -> None:
     assert "tsc" not in real
 
 
-def test_several_processors_are_threads_and_nodes_are_told(tmp_path: Path) -> None:
+def on_four_processors(tmp_path: Path, accelerator: qemu.Accelerator) -> str:
     images = qemu.in_memory([image(tmp_path / "root", 1)])
     request = replace(a_request(tmp_path), cpus=4, nodes=2)
-    command = " ".join(qemu.command_line(request, tmp_path, images, qemu.THREADS))
+    return " ".join(qemu.command_line(request, tmp_path, images, accelerator))
+
+
+def test_several_counted_processors_take_turns_on_one_thread(tmp_path: Path) -> None:
+    command = on_four_processors(tmp_path, qemu.COUNTED)
+    assert "-accel tcg,thread=single -icount shift=0,sleep=off" in command
+    assert "clock=vm" in command
+    assert "-smp 4" in command
+    assert " tsc_early_khz=1000000 tsc=reliable " in command
+    assert " lab_seed=7 " in command
+    assert " numa=fake=2 " in command
+
+
+def test_processors_in_a_race_are_threads(tmp_path: Path) -> None:
+    command = on_four_processors(tmp_path, qemu.THREADS)
     assert "thread=multi" in command
     assert "-smp 4" in command
     assert " numa=fake=2 " in command
     assert "icount" not in command
     assert "lab_seed" not in command
+
+
+def test_one_node_is_not_made_by_cutting(tmp_path: Path) -> None:
+    images = qemu.in_memory([image(tmp_path / "root", 1)])
     assert "numa=fake" not in " ".join(qemu.command_line(a_request(tmp_path), tmp_path, images))
 
 
@@ -118,6 +140,20 @@ def test_a_kvm_that_gives_up_is_told_apart_from_a_guest_that_hangs(tmp_path: Pat
     lines.console.write_text("Booting\nKVM internal error. Suberror: 1\nemulation failure\n")
     with pytest.raises(LabError, match="gave up"):
         qemu._check_kvm_works(hung)
+
+
+def test_stale_code_is_told_apart_from_a_kernel_that_fails(tmp_path: Path) -> None:
+    lines = Lines(tmp_path)
+    paths = (lines.console, lines.channel, lines.samples, lines.output)
+    died = Boot(*paths, timed_out=False, exit_status=0, real_seconds=1, command="qemu")
+    lines.console.write_text("[    0.52] int3: 0000 [#1] SMP NOPTI\nRIP: 0010:some_function+0x7\n")
+    with pytest.raises(LabError, match="before another processor patched it") as caught:
+        qemu._check_code_is_fresh(died, "QEMU emulator version 7.2.22 (Debian)")
+    assert "JUMP_LABEL=n" in caught.value.next_step
+    for newer in ("QEMU emulator version 8.1.0", "QEMU emulator version 10.0.2"):
+        qemu._check_code_is_fresh(died, newer)
+    lines.console.write_text("Kernel panic - not syncing: Attempted to kill init!\n")
+    qemu._check_code_is_fresh(died, "QEMU emulator version 7.2.22 (Debian)")
 
 
 def test_a_missing_emulator_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,9 +208,51 @@ def test_an_experiment_gets_the_machines_time_and_a_longer_limit() -> None:
 
 def test_only_a_machine_that_counts_runs_what_is_about_instructions() -> None:
     experiment = load_experiment("read-twice", ["time=instructions"])
-    with pytest.raises(UsageError, match="does not count"):
-        MACHINES["uml"].fit(experiment)
-    assert MACHINES["qemu"].fit(experiment).time == "instructions"
+    for name in (UML, THREADS, KVM):
+        with pytest.raises(UsageError, match="does not count"):
+            MACHINES[name].fit(experiment)
+    for name in ("qemu", SMP):
+        assert MACHINES[name].fit(experiment).time == "instructions"
+
+
+def test_processors_and_nodes_are_chosen_or_left_to_the_machine() -> None:
+    usual = MACHINES[SMP].fit(load_experiment("ycsb-b"))
+    assert (usual.guest.cpus, usual.guest.nodes, usual.time) == (4, 2, "instructions")
+    chosen = load_experiment("ycsb-b", ["guest.cpus=3", "guest.nodes=4"])
+    assert MACHINES[SMP].fit(chosen).guest == chosen.guest
+    # Counted, so that it does not matter how many boot at once.
+    assert usual.time != "real"
+
+
+@pytest.mark.parametrize(
+    ("setting", "message", "next_step"),
+    [
+        ("guest.cpus=5", "at most 4 cpus, not 5", "guest.cpus=4"),
+        ("guest.nodes=6", "at most 4 nodes, not 6", "guest.nodes=4"),
+        ("guest.memory_mb=8192", "at most 3072 MB of memory, not 8192", "--machine uml"),
+        ("guest.memory_mb=128", "2 memory nodes need 256 MB, not 128", "fewer guest.nodes"),
+    ],
+)
+def test_what_several_processors_cannot_have_is_told(
+    setting: str, message: str, next_step: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        MACHINES[SMP].fit(load_experiment("read-twice", [setting]))
+    assert next_step in caught.value.next_step
+
+
+def test_a_machine_is_asked_before_anything_is_built() -> None:
+    for command in ("run", "selftest"):
+        words = [command, "ycsb-b", "--machine", SMP, "--set", "guest.cpus=9"]
+        result = CliRunner().invoke(cli, words)
+        assert isinstance(result.exception, UsageError)
+        assert "at most 4 cpus, not 9" in str(result.exception)
+
+
+def test_threads_of_the_host_never_repeat() -> None:
+    result = CliRunner().invoke(cli, ["selftest", "ycsb-b", "--machine", THREADS])
+    assert isinstance(result.exception, UsageError)
+    assert "never repeats" in str(result.exception)
 
 
 def test_where_sampling_takes_time_only_what_is_asked_for_is_sampled() -> None:
@@ -190,6 +268,10 @@ def test_the_processors_time_is_counted_where_computing_takes_time() -> None:
     line = "env\tMGLRU_CPU\t1"
     assert line not in make_plan(load_experiment("memcg-create"), inputs)
     assert line in make_plan(MACHINES["qemu"].fit(load_experiment("memcg-create")), inputs)
+    # Processors that take turns count each other's time.
+    assert line not in make_plan(MACHINES[SMP].fit(load_experiment("memcg-create")), inputs)
+    one = load_experiment("memcg-create", ["guest.cpus=1"])
+    assert line in make_plan(MACHINES[SMP].fit(one), inputs)
 
 
 def snapshot(phase: str, clock_ns: int, usage: int) -> Counters:
@@ -212,21 +294,28 @@ def test_instructions_are_shared_out_to_operations() -> None:
 # --- with kernels: ./mglru test --machine qemu
 
 
-def builds() -> dict[KernelId, Build]:
+def builds(names: Sequence[str] = GUEST_KERNELS, machine: str = "qemu") -> dict[KernelId, Build]:
     found = {}
-    for kernel in map(KernelId.parse, GUEST_KERNELS):
+    for kernel in map(KernelId.parse, names):
         source = cached(kernel.base)
         assert source, "run ./mglru test --machine qemu"
-        build = find_build(make_recipe(kernel, source, "qemu"))
+        build = find_build(make_recipe(kernel, source, machine))
         assert build, "run ./mglru test --machine qemu"
         found[kernel] = build
     return found
 
 
-def run(experiment: Experiment, quiet: Ui, boots: int = 1) -> list[BootRecord]:
+def run(
+    experiment: Experiment,
+    quiet: Ui,
+    boots: int = 1,
+    kernels: Sequence[str] = GUEST_KERNELS,
+    machine: str = "qemu",
+) -> list[BootRecord]:
     picture = dataset_image(experiment.dataset, note=quiet.note) if experiment.dataset else None  # type: ignore[arg-type]
+    found = builds(kernels, MACHINES[machine].kernel)
     jobs = make_jobs(
-        *(experiment, builds(), picture), boots=boots, seed=1, vary_seed=False, machine="qemu"
+        *(experiment, found, picture), boots=boots, seed=1, vary_seed=False, machine=machine
     )
     records: list[BootRecord] = []
     run_jobs(jobs, quiet, records.append, parallel_boots(jobs[0].experiment))
@@ -249,6 +338,37 @@ def test_one_seed_gives_one_result_to_the_instruction(quiet: Ui) -> None:
         # Every page of the second pass was read before.
         assert first["workingset_refault_file"] >= (32 - 8) << 8
         assert first["cpu_seconds"] > 0
+
+
+@pytest.mark.qemu
+def test_four_processors_on_two_nodes_give_one_result(quiet: Ui) -> None:
+    settings = ["trace.operations=4000", "trace.warmup=500"]
+    records = run(load_experiment("ycsb-b", settings), quiet, 2, [SMP_KERNEL], SMP)
+    first, second = (record.metrics for record in records)
+    assert first == second
+    # Pages on both nodes, so both are reclaimed from.
+    assert first["workingset_refault_file"] > 0
+
+
+@pytest.mark.qemu
+def test_a_result_names_the_processors_and_the_emulator() -> None:
+    experiment = load_experiment("ycsb-b", ["guest.cpus=3"])
+    found = builds([SMP_KERNEL], SMP)
+    info = run_info(experiment, found, None, boots=1, seed=1, machine=MACHINES[SMP])
+    options = info.provenance.machine.options
+    assert (options["cpus"], options["nodes"]) == (3, 2)
+    assert str(options["emulator"]).startswith("QEMU emulator version")
+    assert info.provenance.machine.virtual_time
+
+
+@pytest.mark.qemu
+def test_a_guest_with_fewer_processors_than_asked_for_is_refused(tmp_path: Path) -> None:
+    build = builds()[KernelId.parse("6.12")]
+    request = small_guest(guest_program("init"), "lru_gen", limit_seconds=120)
+    report = channel.parse(qemu.boot(request, tmp_path).reported)
+    asked = Expectation(build.recipe.kernel, build.recipe, (), walks=True, cpus=4, nodes=2)
+    with pytest.raises(LabError, match="has 1 processors and 1 memory nodes, not 4 and 2"):
+        prove(report, asked)
 
 
 @pytest.mark.qemu

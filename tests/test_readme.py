@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from mglru import readme, tables
+from mglru import overview, readme, tables
+from mglru.cli.results import suite_text
 from mglru.compare import compare, load_named
 from mglru.errors import UsageError
 from mglru.paths import REPO, RESULTS
+from mglru.results import load
 
 
 def test_only_the_part_between_the_markers_is_replaced(tmp_path: Path) -> None:
@@ -28,22 +31,29 @@ def test_a_document_without_its_markers_is_left_alone(tmp_path: Path, text: str)
     assert path.read_text() == text
 
 
-README_RESULTS = [
-    *("ycsb-a", "ycsb-a-slow", "ycsb-b", "pgbench", "app-launch"),
-    *("get-scan", "file-search", "loop", "read-twice"),
-    *("stream-copy", "siblings", "oom-dirty", "memcg-create"),
-]
+ALL = sorted(RESULTS.glob("*.json"))
+SUITES = sorted((RESULTS / "suites").glob("*.json"))
 
 
-@pytest.mark.parametrize(
-    ("document", "names"),
-    [
-        ("README.md", README_RESULTS),
-        ("docs/results.md", [path.stem for path in sorted(RESULTS.glob("*.json"))]),
-    ],
-)
-def test_documents_show_the_committed_results(document: str, names: list[str]) -> None:
-    runs = load_named([RESULTS / f"{name}.json" for name in names])
-    comparisons = compare(runs)
-    text = (REPO / document).read_text()
-    assert readme.replace_between(text, tables.render(comparisons, "markdown")) == text
+def texts() -> dict[str, str]:
+    """Return the generated part of each document, as the command in it makes it."""
+    made = {
+        "README.md": overview.render([run for path in ALL + SUITES for run in load(path)]),
+        "docs/results.md": tables.render(compare(load_named(ALL)), "markdown"),
+    }
+    if (RESULTS / "suites" / "harm.json") in SUITES:
+        made["docs/harm.md"] = suite_text(load(RESULTS / "suites" / "harm.json"))
+    return made
+
+
+def test_documents_show_the_committed_results() -> None:
+    for document, made in texts().items():
+        text = (REPO / document).read_text()
+        assert readme.replace_between(text, made) == text, f"{document}: make it anew, see there"
+
+
+def test_readme_is_one_screen_and_its_links_lead_somewhere() -> None:
+    text = (REPO / "README.md").read_text()
+    assert len(text.splitlines()) <= 110
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (REPO / target).exists(), target

@@ -106,7 +106,7 @@ def test_the_file_has_the_promised_keys(run: RunResult, tmp_path: Path) -> None:
     document = json.loads((tmp_path / "run.json").read_text())
     assert set(document) == {
         "format", "experiment", "machine", "seed", "kernels", "boots", "provenance", "metrics",
-        "raw", "headline", "published",
+        "raw", "headline", "published", "baseline",
     }  # fmt: skip
     assert document["format"] == FORMAT
     assert document["metrics"]["ops_per_second"][NEXT] == {

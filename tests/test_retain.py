@@ -22,6 +22,8 @@ SMALL = ("dataset.size_mb=64", "dataset.file_mb=32", "limit=4M", "guest.memory_m
 FILE, LIMIT = 32 << 8, 4 << 8  # pages
 # Pages that are elsewhere for a moment: read ahead, being isolated, not yet on a list.
 SOME = 256
+# Of programs themselves, which a small cgroup evicts beside a stream and has to map again.
+TEXT = 2048
 INPUTS = Inputs(
     program=lambda name: Path("/guest") / name, image=Path("/disk.img"), trace=None, seed=1,
     symbols=(), classic=False,
@@ -63,8 +65,8 @@ def test_a_file_that_not_every_kernel_has_is_written_where_it_is() -> None:
 def test_the_second_reading_needs_no_disk(quiet: Ui) -> None:
     metrics = patched("read-twice", quiet, *SMALL).metrics
     assert metrics["pgpgin"] <= (FILE + SOME) * 4
-    assert FILE - LIMIT - SOME <= metrics["pgretain_reuse"] <= FILE
-    assert 2 * (FILE - LIMIT - SOME) <= metrics["pgretain"] <= 2 * FILE
+    assert FILE - LIMIT - SOME <= metrics["pgretain_reuse"] <= FILE + TEXT
+    assert 2 * (FILE - LIMIT - SOME) <= metrics["pgretain"] <= 2 * FILE + TEXT
     assert metrics["first_pass_seconds"] >= 39 * metrics["second_pass_seconds"]
     assert metrics["workingset_refault_file"] == 0
 
@@ -112,7 +114,7 @@ def test_other_ways_to_a_page_need_no_disk(quiet: Ui, name: str, settings: tuple
     # Some are dropped before they are read, where more is read ahead.
     assert FILE - 4 * LIMIT - SOME <= metrics["pgretain_reuse"] <= 2 * FILE
     assert metrics.get("uring_bytes_missing", 0) == 0
-    assert metrics["workingset_refault_file"] <= SOME
+    assert metrics["workingset_refault_file"] <= SOME + TEXT
 
 
 @pytest.mark.guest

@@ -57,7 +57,9 @@ def test_reading_twice_what_does_not_fit_costs_the_same_twice(quiet: Ui) -> None
     records = run(load_experiment("read-twice", [*settings, "retain=0"]), quiet, boots=2)
     pages, limit = 32 << 8, 8 << 8
     for record in records:
-        assert pages - limit <= record.metrics["workingset_refault_file"] <= pages * 1.01
+        # Programs themselves may have to be mapped again, from the host's files.
+        assert pages - limit <= record.metrics["workingset_refault_file"] <= pages + limit / 2
+        assert record.metrics["pgpgin"] <= pages * 4 * 2.01
         # 1,700 MB a second, and 80 us for each request.
         assert 32 / 1700 <= record.metrics["second_pass_seconds"] <= 0.1
     for kernel in GUEST_KERNELS:

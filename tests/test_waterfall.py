@@ -38,12 +38,12 @@ def test_a_table_has_a_row_and_a_bar_a_step() -> None:
     lines = waterfall_table.render(make_waterfall(report_inputs.waterfall_run())).splitlines()
     first = next(at for at, line in enumerate(lines) if line.strip().startswith("stock 6.12"))
     stock, part, one, three = (lines[first + at] for at in range(4))
-    assert stock.split()[2] == "100"
+    assert stock.split()[2] == "102"
     assert part.strip().startswith("part 1: ")
     assert one.split()[0] == "1"
-    assert "110   1.10x +      1.10x" in one
+    assert "112.2   1.10x +      1.10x" in one
     assert "2 patches" in three
-    assert "121   1.10x +      1.21x" in three
+    assert "123.4   1.10x +      1.21x" in three
     bars = [line.count(waterfall_table.FULL) for line in (stock, one, three)]
     assert bars == sorted(bars)
     assert bars[0] < bars[2] <= waterfall_table.BAR_WIDTH

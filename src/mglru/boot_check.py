@@ -29,19 +29,24 @@ class Expectation:
         recipe: what that kernel was built from.
         findings: kinds of trouble in the console log that the experiment expects.
         walks: the machine sets accessed bits, so that the multi-gen LRU walks page tables.
+        cpus: its processors.
+        nodes: its memory nodes.
     """
 
     kernel: KernelId
     recipe: Recipe
     findings: Collection[str]
     walks: bool = False
+    cpus: int = 1
+    nodes: int = 1
 
 
 def prove(report: GuestReport, expected: Expectation) -> None:
     """Make sure that the guest ran the kernel that was asked for, before anything is counted.
 
     Raises:
-        LabError: it ran another one, or the multi-gen LRU was not switched as asked.
+        LabError: it ran another one, the multi-gen LRU was not switched as asked, or there were
+            other processors or nodes.
     """
     if report.kernel is None:
         return
@@ -56,6 +61,12 @@ def prove(report: GuestReport, expected: Expectation) -> None:
         raise LabError(
             f"the guest does not run {expected.kernel}: it has {'; '.join(wrong)}",
             next_step=f"./mglru kernel clean --days 0, then ./mglru kernel build {expected.kernel}",
+        )
+    if (report.kernel.cpus, report.kernel.nodes) != (expected.cpus, expected.nodes):
+        raise LabError(
+            f"the guest has {report.kernel.cpus} processors and {report.kernel.nodes} memory nodes,"
+            f" not {expected.cpus} and {expected.nodes}",
+            next_step=f"does {expected.kernel} have SMP and NUMA? Else its console log tells",
         )
 
 

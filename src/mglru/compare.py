@@ -7,28 +7,17 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
-from mglru import stats
+from mglru import series_state, stats
+from mglru.baseline import baseline_of, common_choice
 from mglru.errors import UsageError
+from mglru.figures import number
+from mglru.humps import Humps, two_humps
+from mglru.marks import TOLERANCE, Mark, judge
 from mglru.results import Headline, Published, RunResult, load
 
-# Ratios nearer to 1 than this are called the same: it is what the lab's own self-test
-# allows two boots of one kernel to differ by.
-TOLERANCE = 0.005
 MAX_PROBLEMS_SHOWN = 5
-# Ratios are to the kernel that the series is for, wherever it stands in the list.
-USUAL_BASELINE = "6.12"
-
-
-class Mark(StrEnum):
-    """What a ratio says, where a metric has a better and a worse."""
-
-    BETTER = "better"
-    WORSE = "worse"
-    SAME = "same"
-    NONE = ""  # the baseline, no known direction, or too few boots to tell
 
 
 @dataclass(frozen=True)
@@ -49,6 +38,7 @@ class Column:
         release: as the guests read it; several if boots disagree.
         boots: how many boots it has.
         asked: how many it was to have.
+        other_state: it is of another state of the series than this checkout.
     """
 
     label: str
@@ -56,6 +46,12 @@ class Column:
     release: str
     boots: int
     asked: int
+    other_state: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The label, marked if it is of another state."""
+        return f"{self.label} {series_state.MARK}" if self.other_state else self.label
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,8 @@ class Cell:
         ratio: to the baseline's median; None if that is zero or missing.
         interval: 95 % interval of the ratio; None where there is none.
         mark: what the ratio says.
-        outliers: the numbers of boots that lie far from the others.
+        outliers: the numbers of boots that lie far from the others, by more than TOLERANCE.
+        humps: the two groups that the values lie in; None: in one.
     """
 
     values: tuple[float, ...]
@@ -77,6 +74,7 @@ class Cell:
     interval: stats.Interval | None
     mark: Mark
     outliers: tuple[int, ...]
+    humps: Humps | None = None
 
 
 @dataclass(frozen=True)
@@ -146,11 +144,6 @@ def load_named(paths: Sequence[str | Path]) -> list[Named]:
     return [Named(Path(path).stem, run) for path in paths for run in load(path)]
 
 
-def usual_baseline(kernels: Sequence[str]) -> str:
-    """Return what ratios are to if nobody says: stock where it is, else the first kernel."""
-    return USUAL_BASELINE if USUAL_BASELINE in kernels else kernels[0]
-
-
 def compare(
     runs: Sequence[Named],
     *,
@@ -163,7 +156,7 @@ def compare(
 
     Args:
         runs: one or several.
-        baseline: a kernel's id or a column's label; if none is given, each experiment's usual one.
+        baseline: a kernel's id or a column's label; if none is given, `baseline_of` decides.
         everything: also show every other counter whose medians differ.
 
     Raises:
@@ -192,17 +185,16 @@ def _compare_group(group: Sequence[Named], baseline: str | None, *, everything: 
     base = _find_baseline(sources, baseline, first.experiment)
     headline = {item.name: item for named in group for item in named.run.headline}
     published = {name: it for named in group for name, it in named.run.published.items()}
-    certain = first.provenance.machine.virtual_time
     names = [*headline, *(_others(sources, set(headline)) if everything else [])]
     rows = [
         row
         for name in names
-        if (row := _row(name, headline.get(name), published.get(name), sources, base, certain))
+        if (row := _row(name, headline.get(name), published.get(name), sources, base))
     ]
     return Comparison(
         experiment=first.experiment,
         machine=first.machine,
-        virtual_time=certain,
+        virtual_time=first.provenance.machine.virtual_time,
         seed=first.seed,
         baseline=base,
         columns=tuple(source.column for source in sources),
@@ -228,12 +220,15 @@ def _sources(group: Sequence[Named]) -> list[_Source]:
 def _column(run: RunResult, kernel: str, label: str) -> Column:
     boots = run.boots_of(kernel)
     releases = sorted({record.release for record in boots if record.release})
-    return Column(label, kernel, ", ".join(releases), len(boots), run.boots)
+    made_of = run.provenance.kernels.get(kernel)
+    stale = series_state.is_of_another_state(kernel, made_of.series_sha256 if made_of else None)
+    return Column(label, kernel, ", ".join(releases), len(boots), run.boots, stale)
 
 
 def _find_baseline(sources: Sequence[_Source], wanted: str | None, experiment: str) -> int:
     if wanted is None:
-        wanted = usual_baseline([source.column.kernel for source in sources])
+        chosen = common_choice([source.run.baseline for source in sources])
+        wanted = baseline_of([source.column.kernel for source in sources], chosen)
     for position, source in enumerate(sources):
         if wanted in {source.column.label, source.column.kernel}:
             return position
@@ -261,61 +256,39 @@ def _row(
     published: Published | None,
     sources: Sequence[_Source],
     base: int,
-    certain: bool,
 ) -> Row | None:
     better = headline.better if headline else None
-    cells = tuple(
-        _cell(source, sources[base], metric, better, certain=certain) for source in sources
-    )
+    cells = tuple(_cell(source, sources[base], metric, better) for source in sources)
     if all(cell is None for cell in cells):
         return None
     label = (headline.label if headline else "") or metric
     return Row(metric, label, better, published, cells)
 
 
-def _cell(
-    source: _Source, base: _Source, metric: str, better: str | None, *, certain: bool
-) -> Cell | None:
+def _cell(source: _Source, base: _Source, metric: str, better: str | None) -> Cell | None:
     values, theirs = source.values(metric), base.values(metric)
     if not values:
         return None
-    middle, base_middle = stats.median(list(values.values())), _median(theirs)
+    listed, middle = tuple(values.values()), stats.median(list(values.values()))
     boots = list(values)
-    outliers = tuple(boots[at] for at in stats.outliers(list(values.values())))
-    if source is base or base_middle is None:
+    far = TOLERANCE * abs(middle)
+    outliers = tuple(boots[at] for at in stats.outliers(listed) if abs(listed[at] - middle) > far)
+    humps = two_humps(listed)
+    if source is base or not theirs:
         ratio = 1.0 if source is base and middle else None
-        return Cell(tuple(values.values()), middle, ratio, None, Mark.NONE, outliers)
-    ratio = stats.ratio(middle, base_middle)
-    interval = stats.ratio_interval(values, theirs, paired=_same_seeds(source, base))
-    if interval is None and not certain:
-        mark = Mark.NONE
-    else:
-        mark = judge(middle, base_middle, interval, better)
-    return Cell(tuple(values.values()), middle, ratio, interval, mark, outliers)
+        return Cell(listed, middle, ratio, None, Mark.NONE, outliers, humps)
+    paired = _same_seeds(source, base)
+    interval = stats.ratio_interval(values, theirs, paired=paired)
+    pairs = len(values.keys() & theirs.keys()) if paired else min(len(values), len(theirs))
+    mark = judge(listed, list(theirs.values()), interval, better, pairs=pairs)
+    ratio = stats.ratio(middle, stats.median(list(theirs.values())))
+    return Cell(listed, middle, ratio, interval, mark, outliers, humps)
 
 
 def _same_seeds(one: _Source, other: _Source) -> bool:
     ours, theirs = one.seeds(), other.seeds()
     common = ours.keys() & theirs.keys()
     return bool(common) and all(ours[boot] == theirs[boot] for boot in common)
-
-
-def judge(
-    value: float, baseline: float, interval: stats.Interval | None, better: str | None
-) -> Mark:
-    """Say whether a median is better or worse than the baseline's.
-
-    The same: the ratio is within TOLERANCE of 1, or its interval holds 1. A baseline of
-    zero has no ratio; there any other value is a difference.
-    """
-    ratio = stats.ratio(value, baseline)
-    if value == baseline or (ratio is not None and abs(ratio - 1) <= TOLERANCE):
-        return Mark.SAME
-    if interval is not None and 1.0 in interval:
-        return Mark.SAME
-    if better is None:
-        return Mark.NONE
-    return Mark.BETTER if (value > baseline) == (better == "higher") else Mark.WORSE
 
 
 def _notes(sources: Sequence[_Source], rows: Sequence[Row], headline: Iterable[str]) -> list[str]:
@@ -328,7 +301,12 @@ def _notes(sources: Sequence[_Source], rows: Sequence[Row], headline: Iterable[s
     missing = [name for name in headline if name not in {row.metric for row in rows}]
     if missing:
         notes.append(f"not reported by any kernel: {', '.join(missing)}")
-    return notes + _problem_notes(sources) + _outlier_notes(sources, rows)
+    return [
+        *notes,
+        *_problem_notes(sources),
+        *_hump_notes(sources, rows),
+        *_outlier_notes(sources, rows),
+    ]
 
 
 def _seed_notes(sources: Sequence[_Source]) -> list[str]:
@@ -364,3 +342,20 @@ def _outlier_notes(sources: Sequence[_Source], rows: Sequence[Row]) -> list[str]
         f"{boot} lies far from the others in {', '.join(labels)}"
         for boot, labels in sorted(found.items())
     ]
+
+
+def _hump_notes(sources: Sequence[_Source], rows: Sequence[Row]) -> list[str]:
+    """Show the values that lie in two groups, whose median describes neither."""
+    return [
+        f"{source.column.label}: two humps in {row.label}: {_hump(cell.humps.low)}, "
+        f"{_hump(cell.humps.high)}"
+        for row in rows
+        for source, cell in zip(sources, row.cells, strict=True)
+        if cell and cell.humps
+    ]
+
+
+def _hump(values: Sequence[float]) -> str:
+    low, high = number(values[0]), number(values[-1])
+    shown = low if low == high else f"{low}..{high}"
+    return f"{shown} in {len(values)} boots"

@@ -60,3 +60,7 @@ class UsageError(LabError):
 
     def __init__(self, what: str, *, next_step: str = "") -> None:
         super().__init__(what, next_step=next_step, exit_code=ExitCode.USAGE)
+
+
+class GuestDiedError(LabError):
+    """A guest ended before its first process could report: the kernel does not boot."""

@@ -115,11 +115,20 @@ class Progress(EventBase):
 
 
 class KernelProof(EventBase):
-    """The kernel that really runs, as uname has it."""
+    """The kernel that really runs, as uname has it, and on what.
+
+    Attributes:
+        release: as `uname -r`.
+        version: as `uname -v`.
+        cpus: processors that are online.
+        nodes: memory nodes.
+    """
 
     event: Literal["kernel"]
     release: str
     version: str
+    cpus: _Unsigned = 1
+    nodes: _Unsigned = 1
 
 
 class SymbolProof(EventBase):

@@ -7,12 +7,21 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
+from mglru import experiment_files
 from mglru.dataset import DatasetSpec
 from mglru.errors import UsageError
 from mglru.filesystem import LEAST_MB, Filesystem
@@ -40,6 +49,9 @@ DISK_PRESETS = {
 
 # For less than this the driver polls the clock instead of waiting for a timer.
 SHORTEST_DELAY_MS = 50
+
+# So many pairs of boots it takes to call a figure better or worse (`marks.py`).
+VIRTUAL_BOOTS = 5
 
 PROGRAM = re.compile(r"\{program:(\w+)\}")
 SAMPLER = "sampler"
@@ -177,6 +189,23 @@ class Step(_Model):
         return self
 
 
+class Point(_Model):
+    """One variant of an experiment that is a family of them.
+
+    Attributes:
+        name: with the experiment's, `NAME:POINT`, it names the variant.
+        set: `key=value` settings, as for `--set`.
+        quick: it is among those that `--quick` runs.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")]
+    set: tuple[str, ...] = ()
+    quick: bool = False
+
+
+SuiteName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+
+
 class PublishedFigures(_Model):
     """A published figure before and after the same idea, in its own unit and at its own scale."""
 
@@ -193,6 +222,10 @@ class Metric(_Model):
     published: PublishedFigures | None = None
 
 
+# What an experiment says beside what it runs.
+_NOT_DECISIVE = {"published", "profile", "summary", "folder", "suites", "points"}
+
+
 def _check_kernels(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         KernelId.parse(name)
@@ -200,12 +233,21 @@ def _check_kernels(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Experiment(_Model):
-    """One experiment; the fields are those of its TOML file (docs/experiments.md)."""
+    """One experiment; the fields are those of its TOML file (docs/experiments.md).
+
+    Attributes:
+        folder: the suite in whose folder its file lies.
+        suites: other suites that it belongs to.
+        points: the variants of a family; none: the file alone is what there is to run.
+    """
 
     name: str
     summary: str
+    folder: str | None = None
+    suites: tuple[SuiteName, ...] = ()
+    points: tuple[Point, ...] = ()
     time: Time = "virtual"
-    boots: int = Field(default=1, ge=1)
+    boots: int | None = Field(default=None, ge=1)
     limit_seconds: float = Field(default=300, gt=0)
     kernels: Annotated[tuple[str, ...], AfterValidator(_check_kernels)] = ("6.12", "6.12+next")
     guest: Guest = Guest()
@@ -236,6 +278,13 @@ class Experiment(_Model):
         return self
 
     @model_validator(mode="after")
+    def _check_points(self) -> Self:
+        names = [point.name for point in self.points]
+        if len(set(names)) < len(names):
+            raise ValueError(f"each point needs a name of its own: {', '.join(names)}")
+        return self
+
+    @model_validator(mode="after")
     def _check_filesystem(self) -> Self:
         filesystem = self.disk.filesystem
         if filesystem == "ext4" or not self.dataset:
@@ -252,6 +301,11 @@ class Experiment(_Model):
         return self.sample or (Sample() if self.time == "virtual" else None)
 
     @property
+    def usual_boots(self) -> int:
+        """Boots of each kernel if nobody says how many: enough for a verdict in virtual time."""
+        return self.boots or (1 if self.time == "real" else VIRTUAL_BOOTS)
+
+    @property
     def driver_counts(self) -> bool:
         """Whether a program of the steps sends the counters itself (after its warm-up)."""
         return any(step.join == "program" for step in self.steps)
@@ -265,8 +319,10 @@ class Experiment(_Model):
 
     @property
     def sha256(self) -> str:
-        """Digest of everything that decides a run; published figures and notes do not."""
-        fields = self.model_dump(mode="json", exclude={"published", "profile", "summary"})
+        """Digest of everything that decides a run; notes, suites and other points do not."""
+        fields = self.model_dump(mode="json", exclude=_NOT_DECISIVE)
+        # How often is no part of what (and 1 is what it once was for nearly all).
+        fields["boots"] = 1
         # What an experiment leaves to the machine is no part of it.
         fields["guest"] = self.guest.model_dump(exclude_none=True)
         # Nor is a choice that everybody leaves as it always was.
@@ -276,8 +332,12 @@ class Experiment(_Model):
 
 
 def names(directory: Path = EXPERIMENTS) -> list[str]:
-    """Return the names of all experiments."""
-    return sorted(path.stem for path in directory.glob("*.toml"))
+    """Return the names of all experiments.
+
+    Raises:
+        UsageError: two files have one name.
+    """
+    return list(experiment_files.find(directory))
 
 
 def load_experiment(
@@ -286,15 +346,17 @@ def load_experiment(
     """Read an experiment, with `key=value` settings that replace what its file says.
 
     Args:
-        name: the experiment's name.
-        settings: `table.key=value`, `key=value`, or a short name of ALIASES.
+        name: the experiment's name, or `NAME:POINT` for one of its points.
+        settings: `table.key=value`, `key=value`, or a short name of ALIASES; after those of
+            the point.
         directory: where the TOML files lie.
 
     Raises:
-        UsageError: no such experiment or key, or a value that does not fit.
+        UsageError: no such experiment, point or key, or a value that does not fit.
     """
-    table = _read(name, directory)
-    for setting in settings:
+    family, point = experiment_files.split_name(name)
+    table = experiment_files.read(family, directory)
+    for setting in (*_point_settings(table, family, point), *settings):
         _set(table, setting)
     try:
         return Experiment.model_validate({**table, "name": name})
@@ -304,36 +366,24 @@ def load_experiment(
             for problem in error.errors(include_url=False)
         )
         raise UsageError(
-            f"experiment {name}: {problems}", next_step=f"see experiments/{name}.toml"
+            f"experiment {name}: {problems}",
+            next_step=f"see {experiment_files.find(directory)[family]}",
         ) from error
 
 
-def _read(name: str, directory: Path, seen: tuple[str, ...] = ()) -> Table:
-    path = directory / f"{name}.toml"
-    if not path.is_file() or path.parent != directory:
-        raise UsageError(
-            f"no experiment '{name}'", next_step="./mglru experiments lists what there is"
-        )
+def _point_settings(table: Table, family: str, name: str) -> tuple[str, ...]:
+    if not name:
+        return ()
     try:
-        table = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: {error}", next_step="mend the file") from error
-    parent = table.pop("extends", None)
-    if parent is None:
-        return table
-    if parent in (name, *seen):
-        raise UsageError(f"{path}: extends itself", next_step="mend the file")
-    return _merge(_read(parent, directory, (name, *seen)), table)
-
-
-def _merge(base: Table, changes: Mapping[str, Any]) -> Table:
-    """Tables are merged, everything else (arrays too) is replaced."""
-    merged = dict(base)
-    for key, value in changes.items():
-        old = merged.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        merged[key] = _merge(old, value) if both and isinstance(old, dict) else value
-    return merged
+        points = TypeAdapter(tuple[Point, ...]).validate_python(table.get("points", ()))
+    except ValidationError:
+        # The experiment as a whole is refused for it, with what is wrong.
+        return ()
+    for point in points:
+        if point.name == name:
+            return point.set
+    known = ", ".join(point.name for point in points) or "none"
+    raise UsageError(f"experiment {family} has no point '{name}'", next_step=f"its points: {known}")
 
 
 def _set(table: Table, setting: str) -> None:

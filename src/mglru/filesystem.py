@@ -51,13 +51,22 @@ def check_kernels(filesystem: Filesystem, kernels: Iterable[KernelId]) -> None:
         UsageError: one cannot; the message names a kernel that can.
         LabError: a kernel's variant has no fragment in kconfig/.
     """
-    if filesystem == "ext4":
-        return
     for kernel in kernels:
-        if kconfig.requested(kernel, ("base",)).get(f"{filesystem.upper()}_FS") != "y":
-            options = (*kernel.options, (FRAGMENT, ""))
-            able = KernelId(kernel.base, kernel.series, kernel.upto, options, kernel.classic)
+        if (able := able_kernel(filesystem, kernel)) != kernel:
             raise UsageError(
                 f"the kernel {kernel} has no {filesystem}",
                 next_step=f"--kernels {able}, as in kconfig/{FRAGMENT}.config",
             )
+
+
+def able_kernel(filesystem: Filesystem, kernel: KernelId) -> KernelId:
+    """Return a kernel that can mount a file system: this one, or with the options for it.
+
+    Raises:
+        LabError: the kernel's variant has no fragment in kconfig/.
+    """
+    option = f"{filesystem.upper()}_FS"
+    if filesystem == "ext4" or kconfig.requested(kernel, ("base",)).get(option) == "y":
+        return kernel
+    options = tuple(sorted((*kernel.options, (FRAGMENT, ""))))
+    return KernelId(kernel.base, kernel.series, kernel.upto, options, kernel.classic)

@@ -79,6 +79,7 @@ def programs() -> dict[str, Program]:
         "refault_cost": Program(("refault_cost.c",)),
         "command": Program(("command.c",)),
         "measure": Program(("measure.c",)),
+        "patterns": Program(("patterns.c", "patterns_access.c", "latency.c")),
         "no_spin": Program(("no_spin.c",), preload=True),
         "memcg_create": Program(("memcg_create.c",)),
         "memcg_stress": Program(("memcg_stress.c",)),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mglru import process
-from mglru.errors import LabError
+from mglru.errors import GuestDiedError, LabError
 
 HOST_ROOT = "/run/host"  # guest/init.c binds the host's root there
 # The guest's serial line for what a user's program prints.
@@ -158,11 +158,11 @@ def check_started(result: Boot) -> None:
     """Tell a guest that never came to its first process from one that failed.
 
     Raises:
-        LabError: it ended before it reported anything.
+        GuestDiedError: it ended before it reported anything.
     """
     if result.channel.stat().st_size or result.timed_out:
         return
-    raise LabError(
+    raise GuestDiedError(
         f"the guest ended before its first process could report (exit status {result.exit_status})",
         command=result.command,
         log_tail=process.tail(result.console),

@@ -13,6 +13,9 @@ from mglru.errors import UsageError
 from mglru.experiment import Experiment, Guest, Time
 from mglru.machine import Boot, BootRequest
 
+# With less the kernel would make fewer nodes than it is told to, or find no room in one.
+LEAST_NODE_MB = 128
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -28,6 +31,8 @@ class Machine:
         walks: its processor sets accessed bits, so that aging walks page tables.
         most: processors and memory nodes that it can have.
         usual: those that it has if nobody says how many.
+        most_mb: memory that it can have; None: as much as the host has.
+        emulator: tells which version of what program carries out the guest's instructions.
     """
 
     name: str
@@ -39,15 +44,17 @@ class Machine:
     walks: bool
     most: tuple[int, int] = (1, 1)
     usual: tuple[int, int] = (1, 1)
+    most_mb: int | None = None
+    emulator: Callable[[], str] | None = None
 
     def fit(self, experiment: Experiment) -> Experiment:
         """Return an experiment as it runs here: its time is the machine's, its limit fits.
 
         Raises:
             UsageError: it is only for a machine that counts instructions, or one with more
-                processors or nodes.
+                processors, nodes or memory, or has too little memory for its nodes.
         """
-        if self.time is None and experiment.time == "instructions":
+        if self.time in (None, "real") and experiment.time == "instructions":
             raise UsageError(
                 f"{experiment.name} is about instructions, which the machine {self.name} does not "
                 "count",
@@ -70,30 +77,57 @@ class Machine:
                 raise UsageError(
                     f"the machine {self.name} has at most {most} {name}, not {asked}",
                     next_step=f"--set guest.{name}={most}"
-                    + ("" if self.name == SMP else f", or --machine {SMP}"),
+                    + ("" if self.most == MOST else f", or --machine {SMP}"),
                 )
+        self._check_memory(guest.memory_mb, chosen["nodes"])
         return guest.model_copy(update=chosen)
+
+    def _check_memory(self, memory_mb: int, nodes: int) -> None:
+        if self.most_mb is not None and memory_mb > self.most_mb:
+            raise UsageError(
+                f"the machine {self.name} has at most {self.most_mb} MB of memory, not {memory_mb}",
+                next_step=f"--set guest.memory_mb={self.most_mb}, or --machine {UML}",
+            )
+        if nodes > 1 and memory_mb < nodes * LEAST_NODE_MB:
+            raise UsageError(
+                f"{nodes} memory nodes need {nodes * LEAST_NODE_MB} MB, not {memory_mb}",
+                next_step=f"--set guest.memory_mb={nodes * LEAST_NODE_MB}, or fewer guest.nodes",
+            )
 
 
 UML = "uml"
+# Several processors, counted; and each a thread of the host.
 SMP = "qemu-smp"
+THREADS = "qemu-threads"
 KVM = "kvm"
+MOST = (qemu.MOST_CPUS, qemu.MOST_NODES)
+
+
+def _qemu(
+    name: str, kernel: str, accelerator: qemu.Accelerator, slowness: float, *, several: bool = False
+) -> Machine:
+    return Machine(
+        name,
+        kernel,
+        functools.partial(qemu.boot, accelerator=accelerator),
+        packages.QEMU,
+        "instructions" if accelerator.virtual_time else "real",
+        slowness,
+        walks=True,
+        most=MOST if several else (1, 1),
+        usual=(qemu.MOST_CPUS, 2) if several else (1, 1),
+        most_mb=qemu.LOW_MB,
+        emulator=qemu.version,
+    )
+
+
 MACHINES = {
     each.name: each
     for each in (
-        Machine(UML, "uml", uml.boot, {}, None, 1, walks=False),
-        Machine("qemu", "qemu", qemu.boot, packages.QEMU, "instructions", 12, walks=True),
-        Machine(
-            *(SMP, SMP, functools.partial(qemu.boot, accelerator=qemu.THREADS), packages.QEMU),
-            *("real", 12),
-            walks=True,
-            most=(qemu.MOST_CPUS, qemu.MOST_NODES),
-            usual=(qemu.MOST_CPUS, 2),
-        ),
-        Machine(
-            *(KVM, "qemu", functools.partial(qemu.boot, accelerator=qemu.KVM), packages.QEMU),
-            *("real", 2),
-            walks=True,
-        ),
+        Machine(UML, UML, uml.boot, {}, None, 1, walks=False),
+        _qemu("qemu", "qemu", qemu.COUNTED, 12),
+        _qemu(SMP, SMP, qemu.COUNTED, 24, several=True),
+        _qemu(THREADS, SMP, qemu.THREADS, 12, several=True),
+        _qemu(KVM, "qemu", qemu.KVM, 2),
     )
 }

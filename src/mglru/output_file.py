@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from mglru import recording
 from mglru.errors import LabError, UsageError
 
 STDOUT = "-"
@@ -28,7 +29,7 @@ class OutputFile(ABC):
         path: of the file, or `-` for stdout.
 
     Raises:
-        UsageError: the path is a directory.
+        UsageError: the path is a directory, or in results/ while the tree differs from its commit.
         LabError: the file cannot be written.
     """
 
@@ -41,7 +42,13 @@ class OutputFile(ABC):
             # Replace what a symbolic link points to, not the link.
             self._path = self._path.resolve()
         if not self._to_stdout:
+            recording.check_clean(self._path)
             self._check()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
 
     @abstractmethod
     def text(self) -> str:

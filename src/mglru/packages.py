@@ -38,7 +38,7 @@ GUEST_BUILD = {
 ALL = {**KERNEL_BUILD, **GUEST_BUILD}
 # A user's own program needs none of the databases.
 TRY = {**KERNEL_BUILD, "e2fsprogs": GUEST_BUILD["e2fsprogs"]}
-# Only for the machines `qemu`, `qemu-smp` and `kvm`.
+# Only for the machines on QEMU: `qemu`, `qemu-smp`, `qemu-threads` and `kvm`.
 QEMU = {
     "qemu-system-x86": "emulates the x86 machine",
     "libelf-dev": "builds kernels for x86 (objtool)",

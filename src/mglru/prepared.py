@@ -52,7 +52,7 @@ def prepared_image(
     if not isinstance(spec, PreparedDataset) or userland is None:
         raise UsageError(
             f"experiment {experiment.name}: prepared data is made by the programs of a userland",
-            next_step=f"add [userland] packages to experiments/{experiment.name}.toml",
+            next_step=f"add [userland] packages to {experiment.name}.toml",
         )
     target = cache_dir("datasets") / f"{spec.kind}-{_key(experiment, spec, userland)}"
     if not target.is_dir():
@@ -125,6 +125,6 @@ def _check(experiment: Experiment, kernel: Build, outcome: Boot) -> None:
         raise LabError(
             f"cannot prepare the data of {experiment.name}: {'; '.join(first or found)}",
             log_tail=process.tail(outcome.console),
-            next_step=f"see the steps of [dataset] in experiments/{experiment.name}.toml; "
+            next_step=f"see the steps of [dataset] in {experiment.name}.toml; "
             "if the disk or the memory was full, raise size_mb or memory_mb there",
         )

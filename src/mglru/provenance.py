@@ -19,6 +19,7 @@ from mglru.experiment import Experiment
 from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, UML, Machine
 from mglru.paths import REPO
+from mglru.recording import changed_files
 from mglru.results import (
     ExperimentProvenance,
     Headline,
@@ -32,13 +33,15 @@ from mglru.userland import Userland
 
 
 def lab_commit() -> str | None:
-    """Return the repository's commit, with `-dirty` if files differ from it; None outside git."""
+    """Return the repository's commit; None outside git.
+
+    With `-dirty` if files that decide a result differ from it.
+    """
     try:
         commit = process.run(["git", "rev-parse", "HEAD"], purpose="ask git", cwd=REPO).strip()
-        status = process.run(["git", "status", "--porcelain"], purpose="ask git", cwd=REPO)
     except LabError:
         return None
-    return commit + ("-dirty" if status.strip() else "")
+    return commit + ("-dirty" if changed_files() else "")
 
 
 def describe_host() -> dict[str, str]:
@@ -100,8 +103,9 @@ def run_info(
     settings: Sequence[str] = (),
     userland: Userland | None = None,
     machine: Machine = MACHINES[UML],
+    baseline: str = "",
 ) -> RunInfo:
-    """Describe a run before its first boot."""
+    """Describe a run before its first boot; `baseline`: see RunInfo."""
     fitting = machine.fit(experiment)
     options: dict[str, JsonValue] = {
         "memory_mb": experiment.guest.memory_mb,
@@ -109,6 +113,8 @@ def run_info(
     }
     if machine.most != (1, 1):
         options |= {"cpus": fitting.guest.cpus, "nodes": fitting.guest.nodes}
+    if machine.emulator:
+        options["emulator"] = machine.emulator()
     parameters: dict[str, JsonValue] = {}
     for setting in settings:
         key, _equals, value = setting.partition("=")
@@ -139,4 +145,5 @@ def run_info(
             for metric in experiment.metrics
             if metric.published
         },
+        baseline=baseline,
     )

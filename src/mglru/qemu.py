@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The machines `qemu`, `qemu-smp` and `kvm`: x86-64 on QEMU's small board `microvm`.
+"""The machines `qemu`, `qemu-smp`, `qemu-threads`, `kvm`: x86-64 on QEMU's small board `microvm`.
 
 On `qemu` the processor is emulated and its instructions are counted: each is a nanosecond of the
 guest's time, which passes by nothing else while the guest computes, and at once while it waits.
@@ -7,8 +7,10 @@ A device of the host that answers by itself would come at another instruction in
 there is none: images lie in memory beyond the guest's own, and the serial lines take what is
 written before the next instruction.
 
-On `kvm` the host's processor runs the same kernel, in real time. On `qemu-smp` each of several
-emulated processors is a thread of the host: nothing is counted, and no two boots are the same.
+On `qemu-smp` several processors take turns on one thread of the host and share one count, so that
+two boots are the same there, too. On `qemu-threads` each of them is a thread of its own: nothing is
+counted, and no two boots are the same. On `kvm` the host's processor runs the kernel of `qemu`, in
+real time.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import contextlib
 import functools
 import os
 import platform
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +35,10 @@ from mglru.machine import Boot, BootRequest, Lines, guest_path, size_bytes
 QEMU = "qemu-system-x86_64"
 KVM_DEVICE = Path("/dev/kvm")
 KVM_GAVE_UP = "KVM internal error"
+# Before this version, a processor that translates code while another one patches it may keep what
+# it read for good: an int3 that the kernel knows nothing of any more.
+PATCHES_SAFELY = (8, 1)
+STALE_CODE = "int3: 0000"
 # `microvm` has its memory from here on above what 32 bits reach.
 LOW_MB = 3 << 10
 HIGH_ADDRESS = 4 << 30
@@ -121,6 +128,19 @@ def in_memory(files: Sequence[Path]) -> list[Image]:
         images.append(Image(file, address, size >> 20))
         address += size
     return images
+
+
+@functools.cache
+def version() -> str:
+    """Return which QEMU this is: another one has other turns and other features of its processor.
+
+    Raises:
+        LabError: there is none.
+    """
+    text = process.run(
+        [QEMU, "--version"], purpose="find QEMU", next_step="install qemu-system-x86"
+    )
+    return text.splitlines()[0]
 
 
 def command_line(
@@ -292,6 +312,8 @@ def boot(request: BootRequest, directory: Path, *, accelerator: Accelerator = CO
         )
         result = machine.wait(guest, request, lines, shlex.join(command))
     _check_kvm_works(result)
+    if accelerator is THREADS:
+        _check_code_is_fresh(result, version())
     machine.check_started(result)
     return result
 
@@ -305,6 +327,21 @@ def _check_kvm_works(result: Boot) -> None:
             command=result.command,
             log_tail=log,
             next_step="--machine qemu needs no KVM",
+        )
+
+
+def _check_code_is_fresh(result: Boot, emulator: str) -> None:
+    """Tell a kernel that died of what QEMU made of its patched code from one that failed."""
+    found = re.search(r"version (\d+)\.(\d+)", emulator)
+    if found and (int(found[1]), int(found[2])) >= PATCHES_SAFELY:
+        return
+    if STALE_CODE in result.console.read_text(errors="replace"):
+        raise LabError(
+            "QEMU carried out code of the guest as it was before another processor patched it",
+            command=result.command,
+            log_tail=process.tail(result.console),
+            next_step="boot again, or take a kernel that patches less of itself "
+            "(--kernels 7.3%JUMP_LABEL=n), or QEMU 8.1",
         )
 
 

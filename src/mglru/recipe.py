@@ -36,6 +36,7 @@ class Machine:
 MACHINES = {
     "uml": Machine("um", ("base", "uml"), "linux", 700),
     "qemu": Machine("x86_64", ("base", "qemu"), "vmlinux", 900),
+    # Also those of `qemu-threads`.
     "qemu-smp": Machine("x86_64", ("base", "qemu", "smp"), "vmlinux", 1300),
 }
 

@@ -15,7 +15,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, computed_field
 
-from mglru import stats
+from mglru import recording, stats
+from mglru.baseline import baseline_of
 from mglru.document import Kind, shown
 from mglru.output_file import OutputFile
 from mglru.timeline import Timeline
@@ -153,7 +154,7 @@ class BootRecord(_Model):
 
 
 class Figure(_Model):
-    """One metric of one kernel: its values by boot, their median, its ratio to the first kernel."""
+    """One metric of one kernel: its values by boot, their median, its ratio to the baseline."""
 
     values: list[float]
     median: float
@@ -167,11 +168,13 @@ class RunInfo(_Model):
         experiment: its name.
         machine: uml, qemu or kvm.
         seed: the first boot's.
-        kernels: ids, in the order asked for; the first is the baseline.
+        kernels: ids, in the order asked for.
         boots: how many each kernel was to have; `raw` tells how many it had.
         provenance: what made the result.
         headline: the metrics that the experiment is about, the most important first.
         published: published figures by metric.
+        baseline: the kernel that somebody chose for ratios to refer to; empty: nobody, and
+            `baseline_of` says which it is.
     """
 
     experiment: str
@@ -182,6 +185,7 @@ class RunInfo(_Model):
     provenance: Provenance
     headline: list[Headline] = []
     published: dict[str, Published] = {}
+    baseline: str = ""
 
 
 class RunResult(RunInfo):
@@ -215,21 +219,26 @@ class RunResult(RunInfo):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def metrics(self) -> dict[str, dict[str, Figure]]:
-        """Every metric of every kernel, with the ratio to the run's first kernel."""
+        """Every metric of every kernel, with the ratio to the run's baseline."""
         return {name: self._figures(name) for name in self.metric_names()}
 
     def _figures(self, metric: str) -> dict[str, Figure]:
         by_kernel = {kernel: self.values(metric, kernel) for kernel in self.kernels}
         medians = {k: stats.median(list(v.values())) for k, v in by_kernel.items() if v}
-        first = medians.get(self.kernels[0], 0.0)
+        base = medians.get(baseline_of(self.kernels, self.baseline), 0.0)
         return {
             kernel: Figure(
                 values=list(by_kernel[kernel].values()),
                 median=middle,
-                ratio=stats.ratio(middle, first),
+                ratio=stats.ratio(middle, base),
             )
             for kernel, middle in medians.items()
         }
+
+
+def series_of(info: RunInfo) -> dict[str, str | None]:
+    """Return the digest of every kernel's patches; None for stock."""
+    return {name: made_of.series_sha256 for name, made_of in info.provenance.kernels.items()}
 
 
 def to_document(run: RunResult) -> dict[str, JsonValue]:
@@ -267,7 +276,12 @@ class ResultFile(OutputFile):
         return to_json(self.runs) if any(run.raw for run in self.runs) else ""
 
     def begin(self, info: RunInfo) -> None:
-        """Start a run; the boots added from now on are its own."""
+        """Start a run; the boots added from now on are its own.
+
+        Raises:
+            UsageError: it is to be recorded and is of another state of the series.
+        """
+        recording.check_state(self.path, series_of(info))
         self.runs.append(RunResult.from_boots(info, []))
 
     def add(self, record: BootRecord) -> RunResult:

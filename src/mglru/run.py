@@ -154,6 +154,35 @@ def run_jobs(
             raise
 
 
+def run_in_any_order(
+    jobs: Sequence[Job],
+    parallel: int,
+    done: Callable[[Job, BootRecord], object],
+    boot: Callable[[Job], BootRecord] | None = None,
+) -> None:
+    """Make boots of whatever experiments, and hand over each record as soon as it ends.
+
+    Args:
+        jobs: the boots, begun in this order.
+        parallel: boots at once.
+        done: called in this thread.
+        boot: makes one; `run_job` if None.
+
+    Raises:
+        LabError: a guest ran the wrong kernel, or could not start.
+    """
+    with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
+        futures = {pool.submit(boot or run_job, job): job for job in jobs}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                done(futures[future], future.result())
+        except BaseException:
+            # Ctrl-C or an error: no further boot, and those under way are killed.
+            pool.shutdown(wait=False, cancel_futures=True)
+            process.cancel_all()
+            raise
+
+
 def trace_file(experiment: Experiment, seed: int) -> Path | None:
     """Return the file of operations for a seed, drawing it if the cache has none."""
     spec = experiment.trace
@@ -218,7 +247,11 @@ def run_job(job: Job) -> BootRecord:
         if job.outputs:
             shutil.copy2(outcome.output, output_file(job.outputs, str(job.kernel), job.number))
         report = channel.parse(outcome.reported)
-        expected = Expectation(job.kernel, job.build.recipe, job.experiment.expects, machine.walks)
+        guest = job.experiment.guest
+        expected = Expectation(
+            *(job.kernel, job.build.recipe, job.experiment.expects, machine.walks),
+            *(guest.cpus or 1, guest.nodes or 1),
+        )
         try:
             prove(report, expected)
         except LabError:

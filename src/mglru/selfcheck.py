@@ -18,7 +18,8 @@ GUEST_KERNELS = ("6.12", "6.12+next")
 KUNIT_KERNEL = "6.12+next%kunit"
 # For memory.retain on all that has a page cache.
 FILESYSTEMS_KERNEL = "6.12+next%filesystems"
-# On several processors, where it matters that much happens.
+# On several processors: counted, and in a race, where it matters that much happens.
+SMP_KERNEL = "6.12+next"
 STRESS_KERNEL = "6.12+next%checks"
 
 

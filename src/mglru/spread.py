@@ -13,8 +13,9 @@ from rich.table import Table
 
 from mglru import stats
 from mglru.errors import UsageError
+from mglru.figures import number
 from mglru.results import RunResult
-from mglru.tables import DEFAULT_WIDTH, number
+from mglru.tables import DEFAULT_WIDTH
 
 SHOWN = 20
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mglru import console
 from mglru.experiment import Experiment, load_experiment
-from mglru.machines import MACHINES, SMP
+from mglru.machines import MACHINES, THREADS
 from mglru.results import BootRecord
 
 NAME = "stress-ng"
@@ -33,7 +33,7 @@ def settings(seconds: int, cpus: int, nodes: int) -> list[str]:
 
 
 def stress_experiment(seconds: int, cpus: int, nodes: int, name: str = NAME) -> Experiment:
-    """Return an experiment of the stress, with the time that it needs on the machine `qemu-smp`.
+    """Return an experiment of the stress, with the time that it needs on `qemu-threads`.
 
     Args:
         seconds: for which the stress lasts, by the guest's clock, which is the host's.
@@ -45,7 +45,7 @@ def stress_experiment(seconds: int, cpus: int, nodes: int, name: str = NAME) -> 
         UsageError: the machine has fewer processors or nodes.
     """
     experiment = load_experiment(name, settings(seconds, cpus, nodes))
-    limit = (seconds * PATIENCE + BOOT_SECONDS) / MACHINES[SMP].slowness
+    limit = (seconds * PATIENCE + BOOT_SECONDS) / MACHINES[THREADS].slowness
     return experiment.model_copy(update={"limit_seconds": limit})
 
 

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mglru import process
+from mglru import resume
 from mglru.errors import UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.results import BootRecord, RunInfo
-from mglru.run import Job, failures, run_job
+from mglru.run import Job, failures, run_in_any_order
 from mglru.sweep_file import Sweep
 from mglru.ui import Ui
 from mglru.vary import Settings, Value, combinations, describe, full_name
@@ -29,6 +28,7 @@ class Plan:
         kernels: ids, in order.
         boots: of each kernel at each point; None: what the experiment says.
         seed: of the first boot of every kernel at every point.
+        baseline: what `--kernels` chose for ratios to refer to; empty: nothing.
     """
 
     experiment: str
@@ -37,6 +37,7 @@ class Plan:
     kernels: Sequence[str]
     boots: int | None
     seed: int
+    baseline: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def check_same_sweep(old: Sweep, plan: Plan, path: str) -> None:
         ("--kernels", ",".join(old.kernels), ",".join(plan.kernels)),
         ("--vary", _vary_text(old.vary), _vary_text(vary)),
     ]
-    _refuse_differences(path, pairs)
+    resume.refuse_differences(path, pairs)
 
 
 def known_boots(old: Sweep, settings: Settings, info: RunInfo, path: str) -> list[BootRecord]:
@@ -115,36 +116,13 @@ def known_boots(old: Sweep, settings: Settings, info: RunInfo, path: str) -> lis
     run = next((point.run for point in old.points if point.settings == settings), None)
     if run is None:
         return []
-    then, now = run.provenance, info.provenance
-    pairs: list[tuple[str, object, object]] = [
-        ("--boots", run.boots, info.boots),
-        ("--seed", run.seed, info.seed),
-        ("the settings", then.experiment.parameters, now.experiment.parameters),
-        ("the experiment's file", then.experiment.sha256[:12], now.experiment.sha256[:12]),
-        *(_build_pair(kernel, run, info) for kernel in info.kernels),
-        ("the data set", then.dataset_sha256, now.dataset_sha256),
-        ("the guest's packages", then.userland, now.userland),
-    ]
-    _refuse_differences(f"{path}, point {describe(settings)}", pairs)
-    return [boot for boot in run.raw if boot.kernel in info.kernels and boot.boot < info.boots]
-
-
-def _build_pair(kernel: str, old: RunInfo, new: RunInfo) -> tuple[str, object, object]:
-    then, now = (info.provenance.kernels.get(kernel) for info in (old, new))
-    return f"the build of {kernel}", then and then.build, now and now.build
+    where = f"{path}, point {describe(settings)}"
+    resume.refuse_differences(where, [("--boots", run.boots, info.boots)])
+    return resume.known_boots(run, info, where)
 
 
 def _vary_text(vary: Mapping[str, Sequence[Value]]) -> str:
     return " ".join(f"{key}={','.join(map(str, values))}" for key, values in vary.items())
-
-
-def _refuse_differences(where: str, pairs: Iterable[tuple[str, object, object]]) -> None:
-    for what, then, now in pairs:
-        if then != now:
-            raise UsageError(
-                f"{where}: made by another sweep: {what} was {then}, is now {now}",
-                next_step="name another file with --json, or replace this one with --anew",
-            )
 
 
 def missing(jobs: Sequence[PointJob], known: Sequence[BootRecord]) -> list[PointJob]:
@@ -165,16 +143,11 @@ class LocalEngine:
 
     def run(self, jobs: Sequence[PointJob], done: Done) -> None:
         """Make all boots (see Engine)."""
-        with concurrent.futures.ThreadPoolExecutor(self._parallel) as pool:
-            futures = {pool.submit(run_job, each.job): each for each in jobs}
-            try:
-                for future in concurrent.futures.as_completed(futures):
-                    done(futures[future], future.result())
-            except BaseException:
-                # Ctrl-C or an error: no further boot, and those under way are killed.
-                pool.shutdown(wait=False, cancel_futures=True)
-                process.cancel_all()
-                raise
+        points = {id(each.job): each for each in jobs}
+        run_in_any_order(
+            *([each.job for each in jobs], self._parallel),
+            lambda job, record: done(points[id(job)], record),
+        )
 
 
 def run_missing(engine: Engine, jobs: Sequence[PointJob], total: int, ui: Ui, record: Done) -> None:

@@ -12,9 +12,18 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mglru import recording
 from mglru.document import Kind, shown
 from mglru.output_file import OutputFile
-from mglru.results import BootRecord, RunInfo, RunResult, from_document, json_text, to_document
+from mglru.results import (
+    BootRecord,
+    RunInfo,
+    RunResult,
+    from_document,
+    json_text,
+    series_of,
+    to_document,
+)
 from mglru.vary import Value
 
 FORMAT = 1
@@ -145,6 +154,7 @@ class SweepFile(OutputFile):
 
     def begin(self, settings: Mapping[str, Value], info: RunInfo) -> None:
         """Add a point, without boots."""
+        recording.check_state(self.path, series_of(info))
         run = RunResult.from_boots(info, [])
         self._points.append(SweepPoint(settings=dict(settings), run=run))
         self._texts.append("")

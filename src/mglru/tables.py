@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mglru.compare import TOLERANCE, Cell, Comparison, Mark, Row
+from mglru.compare import Cell, Comparison, Row
+from mglru.figures import number
+from mglru.marks import MIN_PAIRS, RULE, Mark
+from mglru.series_state import FOOTNOTE
 
 FORMATS = ("table", "markdown", "csv", "json")
 # Where no terminal says how wide it is.
@@ -23,14 +26,9 @@ UNLIMITED = 10_000
 SYMBOLS = {Mark.BETTER: "+", Mark.WORSE: "-", Mark.SAME: "=", Mark.NONE: ""}
 STYLES = {Mark.BETTER: "green", Mark.WORSE: "red", Mark.SAME: "dim", Mark.NONE: ""}
 ARROWS = {"higher": "↑", "lower": "↓"}
-LEGEND = (
-    "↑ higher is better, ↓ lower is better; "
-    f"+ better, - worse, = the same (within {TOLERANCE:.1%}, or the interval holds 1)"
-)
+LEGEND = f"↑ higher is better, ↓ lower is better; {RULE}"
 VIRTUAL = "virtual time: simulated, independent of the host (docs/methodology.md)"
 REAL = "real time"
-# From so many boots on, the bootstrap's interval holds the true ratio in 95 % of cases.
-FULL_COVERAGE = 5
 
 
 def render(
@@ -52,13 +50,6 @@ def render(
         "json": to_json,
     }
     return writers[form](comparisons)
-
-
-def number(value: float) -> str:
-    """Return a figure for people: no decimals from 1,000 on, four digits below."""
-    if value == int(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
 
 
 def times(ratio: float | None) -> str:
@@ -84,11 +75,13 @@ def title(comparison: Comparison) -> str:
 
 def footer(comparison: Comparison) -> list[str]:
     """Return the lines below a table: legend, kind of time, notes."""
-    lines = [LEGEND] if any(c and c.mark for row in comparison.rows for c in row.cells) else []
+    lines = [LEGEND] if len(comparison.columns) > 1 else []
+    if any(column.other_state for column in comparison.columns):
+        lines.append(FOOTNOTE)
     if comparison.virtual_time:
         lines.append(VIRTUAL)
     if any(_is_narrow(cell) for row in comparison.rows for cell in row.cells):
-        lines.append(f"a..b: interval of the ratio; under {FULL_COVERAGE} boots below 95 %")
+        lines.append(f"a..b: interval of the ratio; under {MIN_PAIRS} boots below 95 %")
     elif any(cell and _interval(cell) for row in comparison.rows for cell in row.cells):
         lines.append("a..b: 95 % interval of the ratio")
     if any(row.published for row in comparison.rows):
@@ -97,7 +90,7 @@ def footer(comparison: Comparison) -> list[str]:
 
 
 def _is_narrow(cell: Cell | None) -> bool:
-    return bool(cell and _interval(cell) and len(cell.values) < FULL_COVERAGE)
+    return bool(cell and _interval(cell) and len(cell.values) < MIN_PAIRS)
 
 
 def _has_published(comparison: Comparison) -> bool:
@@ -136,6 +129,8 @@ def text_console(width: int | None = None, *, colour: bool = False) -> tuple[Con
         force_terminal=colour,
         no_color=not colour,
         highlight=False,
+        # A name such as loop:2: is no emoji.
+        emoji=False,
     )
     return console, buffer
 
@@ -161,7 +156,7 @@ def _grid(comparison: Comparison, *, stacked: bool) -> Table:
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     grid.add_column("metric", overflow="fold")
     for position, column in enumerate(comparison.columns):
-        label = column.label.replace("@", "\n@") if stacked else column.label
+        label = column.heading.replace("@", "\n@") if stacked else column.heading
         heading = f"{label}\n(baseline)" if position == comparison.baseline else label
         grid.add_column(heading, justify="right", overflow="fold")
     if _has_published(comparison):
@@ -189,6 +184,11 @@ def cell_text(cell: Cell | None, *, baseline: bool, stacked: bool) -> Text:
     return text
 
 
+def with_interval(cell: Cell) -> str:
+    """Return ratio, mark and interval, as `1.85x +, 1.80..1.90`."""
+    return ", ".join(part for part in (_says(cell), _interval(cell)) if part)
+
+
 def _says(cell: Cell) -> str:
     """Return ratio and mark, as `1.85x +`."""
     return " ".join(part for part in (times(cell.ratio), SYMBOLS[cell.mark]) if part)
@@ -212,7 +212,7 @@ def markdown(comparison: Comparison) -> str:
 
 
 def _heading(comparison: Comparison, position: int) -> str:
-    label = comparison.columns[position].label
+    label = comparison.columns[position].heading
     return f"{label} (baseline)" if position == comparison.baseline else label
 
 
@@ -265,6 +265,7 @@ def _csv_line(comparison: Comparison, row: Row, at: int, cell: Cell) -> dict[str
         "better": row.better or "",
         "kernel": column.label,
         "release": column.release,
+        "other_series_state": str(column.other_state).lower(),
         "baseline": comparison.columns[comparison.baseline].label,
         "boots": len(cell.values),
         "median": cell.median,

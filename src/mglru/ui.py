@@ -21,7 +21,7 @@ class Ui:
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
         self.quiet = quiet
         self._progress: Progress | None = None
         self._bars = 0

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mglru import stats
-from mglru.compare import Mark, judge
 from mglru.errors import LabError
 from mglru.kernel_id import KernelId
+from mglru.marks import Mark, judge
 from mglru.results import Headline, RunResult
 from mglru.series import Patch, Series, load_series
 
@@ -170,8 +170,10 @@ def _effect(
     if then is not None:
         ours, theirs = run.values(headline.name, kernel), run.values(headline.name, before)
         interval = stats.ratio_interval(ours, theirs, paired=ours.keys() == theirs.keys())
-        if interval is not None or run.provenance.machine.virtual_time:
-            mark = judge(now, then, interval, headline.better)
+        pairs = len(ours.keys() & theirs.keys())
+        mark = judge(
+            *(list(ours.values()), list(theirs.values()), interval, headline.better), pairs=pairs
+        )
     return Effect(
         median=now,
         to_before=stats.ratio(now, then) if then is not None else None,

@@ -9,8 +9,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from mglru.figures import number
 from mglru.results import Headline
-from mglru.tables import ARROWS, STYLES, SYMBOLS, number, text_console, times
+from mglru.tables import ARROWS, STYLES, SYMBOLS, text_console, times
 from mglru.waterfall import Effect, Step, Waterfall
 
 BAR_WIDTH = 24

@@ -13,6 +13,7 @@ import click
 from mglru.cli import (
     bound,
     cluster,
+    confirm,
     kernel,
     misc,
     report,
@@ -48,6 +49,7 @@ for command in (
     run.run,
     try_.try_,
     run.selftest,
+    confirm.confirm,
     sweep.sweep,
     cluster.cluster,
     stress.stress,

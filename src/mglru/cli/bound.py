@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from mglru import bound as bounds
-from mglru import bound_table
+from mglru import bound_table, models, models_table
+from mglru.baseline import baseline_of
 from mglru.bound_file import BoundFile
 from mglru.cli.common import source_option
 from mglru.cli.run import DEMO_KERNELS, Session
-from mglru.compare import usual_baseline
-from mglru.errors import ExitCode
+from mglru.errors import ExitCode, UsageError
 from mglru.experiment import load_experiment
 from mglru.kernel_id import parse_list
 from mglru.provenance import lab_commit
@@ -21,9 +21,27 @@ from mglru.results import ResultFile
 from mglru.simulate import SMALLEST
 from mglru.ui import Ui
 
+# The cache of patterns that are generated.
+PATTERN_PAGES = 4096
+
 
 @click.command()
-@click.argument("name", metavar="EXPERIMENT")
+@click.argument("names", metavar="[EXPERIMENT|PATTERN]...", nargs=-1)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="Run models of policies in C on patterns and traces instead; again for each policy.",
+)
+@click.option(
+    "--set-of-patterns",
+    "pattern_set",
+    type=click.Choice(models.SETS),
+    default=models.SETS[0],
+    show_default=True,
+    help="With --policy, if no pattern is named.",
+)
 @click.option("--kernels", default=DEMO_KERNELS, show_default=True, metavar="A,B,...")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
@@ -41,8 +59,10 @@ from mglru.ui import Ui
 )
 @source_option
 def bound(
-    name: str,
+    names: tuple[str, ...],
     *,
+    policies: tuple[str, ...],
+    pattern_set: str,
     kernels: str,
     seed: int,
     settings: tuple[str, ...],
@@ -57,13 +77,25 @@ def bound(
     its own), then simulates Belady's optimum, LRU, S3-FIFO, W-TinyLFU, ARC and others on the
     accesses of one of them: 6.12, or the first kernel named. Exit code 1 if a stock kernel's
     misses are not near those of LRU: then the recording does not show what it saw.
+
+    With --policy: misses of that policy's model as a part of LRU's, beside the classic LRU's,
+    on patterns, in seconds; patterns are those of policies/patterns.c, or recorded traces as
+    FILE:PAGES:MEASURED. --policy yield:tu=16 sets a parameter, --policy mine.c compiles a file.
     """
+    if policies:
+        found_misses = models.simulate(policies, names, [capacity or PATTERN_PAGES], pattern_set)
+        click.echo(models_table.render(found_misses), nl=False)
+        return ExitCode.OK
+    if len(names) != 1:
+        raise UsageError(
+            f"bound takes one experiment, not {len(names)}",
+            next_step="name one; several patterns go with --policy",
+        )
     ui = Ui()
-    experiment = load_experiment(name, settings)
+    experiment = load_experiment(names[0], settings)
     bounds.check(experiment)
     wanted = parse_list(kernels)
-    names = [str(kernel) for kernel in wanted]
-    reference = usual_baseline(names)
+    reference = baseline_of([str(kernel) for kernel in wanted])
     with BoundFile(json_file or "/dev/null") as file, ResultFile("/dev/null") as nowhere:
         session = Session(wanted, own_sources, ui, nowhere)
         jobs = session.jobs(experiment, boots=1, seed=seed)

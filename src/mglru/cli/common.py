@@ -42,15 +42,16 @@ def source_option(function: F) -> F:
 
 
 def machine_option(function: F) -> F:
-    """Add `--machine uml|qemu|qemu-smp|kvm`."""
+    """Add `--machine uml|qemu|qemu-smp|qemu-threads|kvm`."""
     return click.option(
         "--machine",
         type=click.Choice(list(MACHINES)),
         default=UML,
         show_default=True,
         help="uml: computing is free. qemu: x86, each instruction takes a nanosecond, about ten "
-        "times as slow to run. qemu-smp: several processors, whose figures mean nothing. "
-        "kvm: x86, real time.",
+        "times as slow to run. qemu-smp: the same with 1 to 4 processors and memory nodes (--set "
+        "guest.cpus=4, --set guest.nodes=2). qemu-threads: processors in a race, each a thread of "
+        "the host; its figures mean nothing. kvm: x86, real time.",
     )(function)
 
 

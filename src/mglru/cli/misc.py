@@ -11,12 +11,13 @@ from mglru import packages, selfcheck
 from mglru.build import find_build
 from mglru.cli.common import build_all
 from mglru.cli.series import check_base
-from mglru.experiment import load_experiment, names
+from mglru.errors import UsageError
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
 from mglru.machines import SMP, UML
 from mglru.recipe import make_recipe
 from mglru.series import load_series
 from mglru.source import cached
+from mglru.suites import all_suites
 from mglru.ui import Ui
 
 
@@ -55,7 +56,9 @@ def _kernels_build(ui: Ui, machine: str = UML) -> bool:
     names = ",".join((*selfcheck.GUEST_KERNELS, *own))
     build_all(parse_list(names), (), ui, machine)
     if machine != UML:
-        build_all(parse_list(selfcheck.STRESS_KERNEL), (), ui, SMP)
+        # Also those of `qemu-threads`.
+        several = f"{selfcheck.SMP_KERNEL},{selfcheck.STRESS_KERNEL}"
+        build_all(parse_list(several), (), ui, SMP)
     return True
 
 
@@ -71,15 +74,29 @@ def _table(*headings: str) -> Table:
     return table
 
 
+WORDS = {"real": "in real time", "instructions": "for --machine qemu"}
+
+
 @click.command()
-def experiments() -> None:
-    """List the experiments."""
-    table = _table("experiment", "time", "kernels", "what it does")
-    for name in names():
-        experiment = load_experiment(name)
-        kernels = ", ".join(experiment.kernels)
-        table.add_row(name, experiment.time, kernels, experiment.summary)
-    Console().print(table)
+@click.argument("suites", nargs=-1, metavar="[SUITE...]")
+def experiments(suites: tuple[str, ...]) -> None:
+    """List the experiments by suite; each is told once, where its file lies."""
+    found = all_suites()
+    if unknown := [name for name in suites if name not in found]:
+        raise UsageError(f"no suite '{unknown[0]}'", next_step=f"there are: {', '.join(found)}")
+    console = Console(emoji=False)
+    for suite in suites or found:
+        console.print(f"[bold]{suite}[/bold]")
+        table = _table("  experiment", "points", "what it does")
+        for experiment in found[suite]:
+            at_home = suites or experiment.folder in (suite, None)
+            points = str(len(experiment.points) or "")
+            time = "" if experiment.time == "virtual" else f" ({WORDS[experiment.time]})"
+            says = f"{experiment.summary}{time}" if at_home else f"(see {experiment.folder})"
+            table.add_row(f"  {experiment.name}", points, says)
+        console.print(table)
+        console.print()
+    console.print("All of a suite: ./mglru run --suite NAME", markup=False)
 
 
 @click.command()

@@ -20,7 +20,11 @@ from mglru.ui import Ui
     metavar="FILE",
     help="The page; report.html if neither this nor --picture is given.",
 )
-@click.option("--baseline", metavar="KERNEL", help="Ratios are to this kernel (6.12).")
+@click.option(
+    "--baseline",
+    metavar="KERNEL",
+    help="Ratios are to this kernel (what --kernels chose, else 6.12).",
+)
 @click.option("--title", default="mglru-next: results", show_default=True)
 @click.option(
     "--picture",

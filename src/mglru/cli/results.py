@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from mglru import readme, tables
+from mglru import overview, readme, suite_table, tables
 from mglru.cli.common import terminal
 from mglru.compare import Named, load_named
 from mglru.compare import compare as compare_runs
+from mglru.errors import UsageError
+from mglru.harm import ALLOWED, harm, judged_kernel
+from mglru.results import RunResult
 
 
 def show(
@@ -32,14 +35,15 @@ def show(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "markdown", "csv", "json"]),
+    type=click.Choice(["table", "markdown", "csv", "json", "suite", "overview"]),
     default="table",
     show_default=True,
+    help="suite: the worst ratio of each family, as markdown. overview: README's tables.",
 )
 @click.option(
     "--baseline",
     metavar="KERNEL",
-    help="Ratios are to this kernel (6.12 if it is there, or the first).",
+    help="Ratios are to this kernel (what --kernels chose, else 6.12 if it is there).",
 )
 @click.option("--all", "everything", is_flag=True, help="Show every counter that differs.")
 @click.option(
@@ -57,9 +61,45 @@ def compare(
 ) -> None:
     """Compare the kernels of one or several result files (- is stdin)."""
     runs = load_named(files)
-    if into is None:
+    if form in OF_ALL:
+        _no_options(form, baseline=baseline, all=everything)
+        text = OF_ALL[form]([named.run for named in runs])
+    elif into is None:
         show(runs, form, baseline=baseline, everything=everything)
         return
-    comparisons = compare_runs(runs, baseline=baseline, everything=everything)
-    changed = readme.update(into, tables.render(comparisons, "markdown"))
+    else:
+        comparisons = compare_runs(runs, baseline=baseline, everything=everything)
+        text = tables.render(comparisons, "markdown")
+    if into is None:
+        click.echo(text, nl=False)
+        return
+    changed = readme.update(into, text)
     click.echo(f"{into}: {'updated' if changed else 'already up to date'}", err=True)
+
+
+def suite_text(runs: Sequence[RunResult]) -> str:
+    """Return the table of a suite as Markdown.
+
+    Raises:
+        UsageError: a run has no stock kernel, or they do not judge one kernel.
+    """
+    subjects = {judged_kernel(run.kernels)[0] for run in runs}
+    if len(subjects) > 1:
+        raise UsageError(
+            f"the runs judge several kernels: {', '.join(sorted(subjects))}",
+            next_step="give the files of one suite",
+        )
+    return suite_table.markdown(harm(runs), subject=subjects.pop(), allowed=ALLOWED)
+
+
+# What is made of all runs together.
+OF_ALL: Mapping[str, Callable[[Sequence[RunResult]], str]] = {
+    "suite": suite_text,
+    "overview": overview.render,
+}
+
+
+def _no_options(form: str, **given: object) -> None:
+    wrong = [f"--{name}" for name, value in given.items() if value]
+    if wrong:
+        raise UsageError(f"{', '.join(wrong)} is not for --format {form}", next_step="leave it out")

@@ -14,6 +14,8 @@ from mglru import packages, prepared, spread
 from mglru.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
+from mglru.cli.suite import KERNELS, run_suite
+from mglru.cli.suite import Options as SuiteOptions
 from mglru.compare import Named
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
@@ -28,7 +30,7 @@ from mglru.run import Job, failures, make_jobs, parallel_boots, run_jobs
 from mglru.ui import Ui
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
-DEMO_KERNELS = "6.12@classic,6.12,7.3,6.12+next"
+DEMO_KERNELS = KERNELS
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
 SELFTEST_LIMIT = 0.005
@@ -44,6 +46,7 @@ class Session:
         file: where results are kept, boot by boot.
         needed: Debian packages that the runs need.
         machine: on which machine.
+        baseline: what `--kernels` chose for ratios to refer to; empty: nothing.
     """
 
     def __init__(
@@ -54,8 +57,10 @@ class Session:
         file: ResultFile,
         needed: Mapping[str, str] = packages.ALL,
         machine: str = UML,
+        baseline: str = "",
     ) -> None:
         self.ui = ui
+        self._baseline = baseline
         self.file = file
         self._own = own
         self._machine = machine
@@ -88,6 +93,7 @@ class Session:
             settings=settings,
             userland=first.userland,
             machine=MACHINES[self._machine],
+            baseline=self._baseline,
         )
         self.file.begin(info)
         jobs = [replace(job, outputs=outputs, watch=watch) for job in jobs]
@@ -156,18 +162,38 @@ def demo(own_sources: tuple[Path, ...]) -> int:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="EXPERIMENT...")
+@click.argument("names", nargs=-1, metavar="EXPERIMENT...|--suite NAME")
+@click.option("--suite", metavar="NAME", help="All families of a suite (./mglru experiments).")
 @click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
 @machine_option
-@click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel.")
+@click.option(
+    "--boots",
+    "--seeds",
+    "boots",
+    type=click.IntRange(1, 1000),
+    help="Boots of each kernel, boot i with seed + i.  [default: 5 in virtual time]",
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
 @click.option("--all", "everything", is_flag=True, help="Show every counter that differs.")
+@click.option("--quick", is_flag=True, help="Of a suite: only the points marked as quick.")
+@click.option(
+    "--allow",
+    type=click.FloatRange(1, 1000),
+    metavar="RATIO",
+    help="Of a suite: up to this ratio it is no harm.  [default: 1.02]",
+)
+@click.option("--only", multiple=True, metavar="NAME[:POINT]", help="Of a suite: only this one.")
+@click.option(
+    "--leave-out", multiple=True, metavar="NAME[:POINT]", help="Of a suite: not this one."
+)
+@click.option("--anew", is_flag=True, help="Of a suite: replace the file instead of going on.")
 @source_option
 def run(
     names: tuple[str, ...],
     *,
+    suite: str | None,
     kernels: str | None,
     machine: str,
     boots: int | None,
@@ -175,29 +201,91 @@ def run(
     settings: tuple[str, ...],
     json_file: str | None,
     everything: bool,
+    quick: bool,
+    allow: float | None,
+    only: tuple[str, ...],
+    leave_out: tuple[str, ...],
+    anew: bool,
     own_sources: tuple[Path, ...],
 ) -> int:
-    """Run experiments on kernels and compare.
+    """Run experiments, or all families of a suite, on kernels and compare.
 
     Boot i of every kernel gets the seed + i: the same operations on every kernel, others in
     every boot.
+
+    A suite ends with the worst ratio of each family of the last kernel to the better of the
+    stock kernels, and exits with 1 if one is above --allow. Its results are kept boot by boot
+    (mglru-suite-NAME.json): the same command again goes on where an interrupted one stopped.
     """
+    if suite:
+        _check_suite_only(names, everything=everything)
+        return run_suite(
+            SuiteOptions(
+                *(suite, kernels, machine, boots, seed, settings, quick, allow, only, leave_out),
+                json_file=json_file,
+                anew=anew,
+                own_sources=own_sources,
+            )
+        )
+    _check_no_suite(names, quick=quick, allow=allow, only=only, leave_out=leave_out, anew=anew)
+    return _run_experiments(
+        *(names, kernels, machine, boots, seed, settings, json_file),
+        everything=everything,
+        own_sources=own_sources,
+    )
+
+
+def _check_suite_only(names: Sequence[str], *, everything: bool) -> None:
+    if names:
+        raise UsageError(
+            f"--suite and the experiments {', '.join(names)}", next_step="give one of the two"
+        )
+    if everything:
+        raise UsageError(
+            "--all is not for a suite",
+            next_step="./mglru compare FILE --all shows every counter of its points",
+        )
+
+
+def _check_no_suite(names: Sequence[str], **of_suites: object) -> None:
+    given = [f"--{name.replace('_', '-')}" for name, value in of_suites.items() if value]
+    if given:
+        raise UsageError(f"{', '.join(given)} goes with --suite", next_step="./mglru run --help")
+    if not names:
+        raise UsageError(
+            "nothing to run", next_step="name experiments, or a --suite (./mglru experiments)"
+        )
+
+
+def _run_experiments(
+    names: Sequence[str],
+    kernels: str | None,
+    machine: str,
+    boots: int | None,
+    seed: int,
+    settings: Sequence[str],
+    json_file: str | None,
+    *,
+    everything: bool,
+    own_sources: Sequence[Path],
+) -> int:
     ui = Ui()
     experiments = [load_experiment(name, settings) for name in names]
     chosen = [parse_list(kernels or ",".join(each.kernels)) for each in experiments]
     for experiment, kernel_ids in zip(experiments, chosen, strict=True):
         check_kernels(experiment.disk.filesystem, kernel_ids)
+        # Before anything is built for it.
+        MACHINES[machine].fit(experiment)
     results = []
     with ResultFile(json_file or "/dev/null") as file:
         for experiment, kernel_ids in zip(experiments, chosen, strict=True):
-            session = Session(kernel_ids, own_sources, ui, file, machine=machine)
-            result = session.run(
-                experiment, boots=boots or experiment.boots, seed=seed, settings=settings
-            )
+            baseline = str(kernel_ids[0]) if kernels else ""
+            session = Session(kernel_ids, own_sources, ui, file, machine=machine, baseline=baseline)
+            usual = MACHINES[machine].fit(experiment).usual_boots
+            result = session.run(experiment, boots=boots or usual, seed=seed, settings=settings)
             results.append(result)
-            baseline = result.kernels[0] if kernels else None
             if json_file != "-":
-                show([Named(experiment.name, result)], baseline=baseline, everything=everything)
+                show([Named(experiment.name, result)], everything=everything)
     return report_failures(results, ui)
 
 

@@ -139,7 +139,7 @@ def waterfall(
         session = Session(kernels, own_sources, ui, file)
         for experiment in experiments:
             result = session.run(
-                experiment, boots=boots or experiment.boots, seed=seed, settings=settings
+                experiment, boots=boots or experiment.boots or 1, seed=seed, settings=settings
             )
             results.append(result)
             if json_file != "-":

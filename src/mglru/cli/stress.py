@@ -13,7 +13,7 @@ from rich.table import Table
 from mglru.cli.common import source_option
 from mglru.cli.run import Session, report_failures
 from mglru.kernel_id import parse_list
-from mglru.machines import SMP
+from mglru.machines import THREADS
 from mglru.output_file import STDOUT
 from mglru.qemu import MOST_CPUS, MOST_NODES
 from mglru.results import BootRecord, ResultFile
@@ -35,8 +35,8 @@ FIGURES = (
 )
 HELP = """Do to a kernel's memory management all that can happen to it, and see whether it bears it.
 
-On the machine qemu-smp (x86, several processors and memory nodes, emulated), from many processes
-at once: memory cgroups made, filled, reclaimed from, retaining, removed; every switch of the
+On the machine qemu-threads (x86, several processors and memory nodes), from many processes at
+once: memory cgroups made, filled, reclaimed from, retaining, removed; every switch of the
 multi-gen LRU; swap off and on; huge pages, migration, compaction; truncation, mlock, madvise;
 debugfs commands, right and wrong; allocations that fail; and stress-ng's memory stressors, which
 are fetched from Debian. docs/stress.md has all of it.
@@ -79,7 +79,7 @@ def stress(
     seconds = max(1, round(minutes * 60))
     experiment = stress_experiment(seconds, cpus, nodes, NAME if stress_ng else ALONE)
     with ResultFile(json_file or "/dev/null") as file:
-        session = Session(parse_list(kernels), own_sources, ui, file, machine=SMP)
+        session = Session(parse_list(kernels), own_sources, ui, file, machine=THREADS)
         with ui.bar("seconds of stress", seconds) as update:
             result = session.run(
                 experiment,

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from mglru import packages, prepared, sweep_file, sweep_plot, sweep_tables
+from mglru.baseline import baseline_of
 from mglru.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
 from mglru.cluster import ClusterEngine, check_address
-from mglru.compare import usual_baseline
 from mglru.errors import ExitCode, UsageError
 from mglru.experiment import Experiment, load_experiment
 from mglru.ingredients import get_ingredients
@@ -82,13 +82,14 @@ class Sweeper:
         self, settings: Settings, experiment: Experiment, builds: Mapping[KernelId, Build]
     ) -> Point:
         found = get_ingredients(experiment, self._stock, self._ui)
-        boots, seed = self._plan.boots or experiment.boots, self._plan.seed
+        boots, seed = self._plan.boots or experiment.boots or 1, self._plan.seed
         info = run_info(
             *(experiment, builds, found.image),
             boots=boots,
             seed=seed,
             settings=setting_texts(self._plan, settings),
             userland=found.userland,
+            baseline=self._plan.baseline,
         )
         jobs = make_jobs(
             *(experiment, builds, found.image), boots=boots, seed=seed, userland=found.userland
@@ -229,13 +230,13 @@ def sweep(
     vary = parse_vary(varied, points)
     chosen = parse_list(kernels or ",".join(load_experiment(name).kernels))
     ids = [str(kernel) for kernel in chosen]
-    plan = Plan(name, vary, settings, ids, boots, seed)
+    plan = Plan(name, vary, settings, ids, boots, seed, ids[0] if kernels else "")
     sweeper = Sweeper(plan, chosen, own_sources, scheduler, ui)
     if plot:
         sweep_plot.check_path(plot)
     path = json_file or f"mglru-sweep-{name}.json"
     result = _sweep(sweeper, plan, path, _old(path, anew=anew), ui)
-    baseline = ids[0] if kernels else usual_baseline(ids)
+    baseline = baseline_of(ids, plan.baseline)
     if path != STDOUT:
         _show(result, form, baseline)
         ui.note(f"Results: {path}")

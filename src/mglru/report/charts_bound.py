@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from mglru import stats
 from mglru.bound import distance
 from mglru.bound_file import Bound
+from mglru.figures import number
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, Spec, base, tip
 from mglru.simulate import OPTIMUM
-from mglru.tables import number, times
+from mglru.tables import times
 
 
 @dataclass(frozen=True)

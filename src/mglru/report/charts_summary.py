@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from mglru.compare import Cell
+from mglru.figures import factor, number
 from mglru.report.charts_ratio import heading
 from mglru.report.palette import Palette
-from mglru.report.summary import Line, Summary, factor
+from mglru.report.summary import Line, Summary
 from mglru.report.vega import Chart, Spec, tip
-from mglru.tables import number, times
+from mglru.tables import times
 
 # Points beyond are drawn at the edge, as arrows with their factor.
 LEAST, MOST = 0.2, 10.0

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from mglru.compare import Mark
+from mglru.figures import number
+from mglru.marks import Mark
 from mglru.report.vega import Chart, Spec, base, slug, tip
 from mglru.results import Headline
-from mglru.tables import ARROWS, number, times
+from mglru.tables import ARROWS, times
 from mglru.waterfall import Waterfall
 
 COLOURS = {

@@ -15,8 +15,10 @@ import jinja2
 from markupsafe import Markup
 
 from mglru import tables
-from mglru.compare import Cell, Mark
+from mglru.compare import Cell
 from mglru.errors import LabError
+from mglru.figures import number
+from mglru.marks import Mark
 from mglru.paths import REPO
 from mglru.report import palette as colours
 from mglru.report.charts_ratio import heading
@@ -26,6 +28,7 @@ from mglru.report.palette import Palette
 from mglru.report.sections import Section, make_sections
 from mglru.report.summary import Line, Summary, summarise
 from mglru.report.vega import FONT, Chart, config, library
+from mglru.series_state import FOOTNOTE
 
 TEMPLATES = Path(__file__).parent / "templates"
 # What a page says about its limits, and where to read more.
@@ -104,7 +107,7 @@ def make_page(inputs: Inputs, *, baseline: str | None = None, title: str) -> Pag
 
     Args:
         inputs: what the files hold.
-        baseline: the kernel that ratios refer to; 6.12 where there is one if None.
+        baseline: the kernel that ratios refer to; None: `baseline_of` decides.
         title: of the page.
 
     Raises:
@@ -142,7 +145,7 @@ def render(page: Page, target: Path | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = tables.number
+    environment.filters["number"] = number
     environment.filters["breakable"] = breakable
     environment.filters["plain"] = lambda value: json.dumps(value).translate(BRACES)
     environment.globals.update(_helpers(page, target))
@@ -153,7 +156,7 @@ def _helpers(page: Page, target: Path | None) -> dict[str, Any]:
     specs = {chart.key: chart.spec for chart in page.charts}
     return {
         "look": page.palette.look,
-        "number": tables.number,
+        "number": number,
         "times": tables.times,
         "heading": heading,
         "interval": interval,
@@ -164,6 +167,7 @@ def _helpers(page: Page, target: Path | None) -> dict[str, Any]:
         "footer": tables.footer,
         "document": lambda name: document(name, target),
         "limits": LIMITS,
+        "state_note": FOOTNOTE,
         "light": colours.LIGHT,
         "dark": colours.DARK,
         "font": Markup(FONT),  # noqa: S704  a constant of ours, with quotes
@@ -203,8 +207,8 @@ def says(cell: Cell, *, is_baseline: bool) -> str:
 def without_ratio(line: Line, cell: Cell) -> str:
     """Return the figure of a cell whose baseline is zero, as `0 → 11`."""
     if cell.median == line.baseline:
-        return tables.number(cell.median)
-    return f"{tables.number(line.baseline)} → {tables.number(cell.median)}"
+        return number(cell.median)
+    return f"{number(line.baseline)} → {number(cell.median)}"
 
 
 def document(name: str, target: Path | None) -> str | None:

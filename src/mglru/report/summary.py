@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mglru.compare import Cell, Comparison, Mark, Row
+from mglru.compare import Cell, Comparison, Row
+from mglru.marks import Mark
 
 REFAULTS = ("workingset_refault_file", "workingset_refault_anon")
 
@@ -106,15 +106,3 @@ def _score(kernel: str, comparisons: Sequence[Comparison]) -> Score:
         if (cell := _cells(comparison, row).get(kernel))
     )
     return Score(kernel, marks[Mark.BETTER], marks[Mark.SAME], marks[Mark.WORSE])
-
-
-def factor(better: str | None, ratio: float | None) -> float | None:
-    """Return how many times as good as the baseline a ratio is; None if that has no meaning.
-
-    Half as many refaults are twice as good; none at all are infinitely better.
-    """
-    if ratio is None or better is None:
-        return None
-    if better == "higher":
-        return ratio
-    return 1 / ratio if ratio else math.inf

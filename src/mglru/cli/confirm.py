@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru confirm`: does what seeds 1 to 5 found hold with seeds that nobody looked at?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from mglru import confirm_table, results
+from mglru.cli.common import source_option, terminal
+from mglru.cli.run import Session, report_failures
+from mglru.compare import Named, compare
+from mglru.confirm import CONFIRMING_SEED, all_hold, check_found, check_seeds, findings
+from mglru.errors import ExitCode, UsageError
+from mglru.experiment import load_experiment
+from mglru.experiment_files import split_name
+from mglru.kernel_id import parse_list
+from mglru.marks import MIN_PAIRS
+from mglru.paths import RESULTS
+from mglru.results import ResultFile, RunResult
+from mglru.ui import Ui
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="EXPERIMENT...")
+@click.option(
+    "--found",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where the findings are.  [default: results/EXPERIMENT.json]",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=CONFIRMING_SEED, show_default=True
+)
+@click.option("--boots", type=click.IntRange(MIN_PAIRS, 1000), default=MIN_PAIRS, show_default=True)
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the new boots as JSON.")
+@source_option
+def confirm(
+    names: tuple[str, ...],
+    *,
+    found: Path | None,
+    seed: int,
+    boots: int,
+    json_file: str | None,
+    own_sources: tuple[Path, ...],
+) -> int:
+    """Boot experiments with other seeds, and say whether what was found holds.
+
+    A finding is a figure that is marked better or worse; it holds if the new boots mark it so,
+    too. Kernels, machine and settings are those of the result. Exit code 1 if one does not hold.
+    """
+    ui = Ui()
+    earlier = [_load(name, found) for name in names]
+    for run in earlier:
+        check_seeds(run, seed, boots)
+    hold, made = True, []
+    with ResultFile(json_file or "/dev/null") as file:
+        for run in earlier:
+            again = _again(run, file, own_sources, ui, seed=seed, boots=boots)
+            made.append(again)
+            hold &= _show(run, again, to_stderr=json_file == "-")
+    code = report_failures(made, ui)
+    return code if hold else ExitCode.EXPECTATION_FAILED
+
+
+def _load(name: str, found: Path | None) -> RunResult:
+    """Return the run of an experiment that a file has.
+
+    Raises:
+        UsageError: no file, no such run in it, or nothing in it that can be confirmed.
+    """
+    load_experiment(name)
+    path = found or RESULTS / f"{split_name(name)[0]}.json"
+    if not path.is_file():
+        raise UsageError(
+            f"there is no {path} whose findings could be confirmed",
+            next_step=f"./mglru run {name} --json FILE, then --found FILE",
+        )
+    there = [run for run in results.load(path) if run.experiment == name]
+    if not there:
+        raise UsageError(f"{path} has no run of {name}", next_step="name another file with --found")
+    check_found(there[0], str(path))
+    return there[0]
+
+
+def _again(
+    run: RunResult,
+    file: ResultFile,
+    own: Sequence[Path],
+    ui: Ui,
+    *,
+    seed: int,
+    boots: int,
+) -> RunResult:
+    settings = [f"{key}={value}" for key, value in run.provenance.experiment.parameters.items()]
+    kernels = parse_list(",".join(run.kernels))
+    session = Session(kernels, own, ui, file, machine=run.machine, baseline=run.baseline)
+    experiment = load_experiment(run.experiment, settings)
+    return session.run(experiment, boots=boots, seed=seed, settings=settings)
+
+
+def _show(run: RunResult, again: RunResult, *, to_stderr: bool) -> bool:
+    """Print the table of one experiment; return whether all that was found holds."""
+    (before,), (after,) = (compare([Named(each.experiment, each)]) for each in (run, again))
+    all_findings = findings(before, after)
+    width, colour = terminal()
+    text = confirm_table.render(
+        before, after, all_findings, width=width, colour=colour and not to_stderr
+    )
+    click.echo(text, nl=False, err=to_stderr)
+    return all_hold(all_findings)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./mglru run --suite NAME`: every family of a suite, and where the last kernel is worse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from mglru import packages, prepared, suite_run, suite_table
+from mglru.build import Build
+from mglru.cli.common import build_all, terminal
+from mglru.errors import ExitCode
+from mglru.harm import ALLOWED, harm, judged_kernel
+from mglru.kernel_id import parse_list
+from mglru.machines import KVM
+from mglru.output_file import STDOUT
+from mglru.qemu import check_kvm
+from mglru.results import RunResult
+from mglru.run import failures
+from mglru.suite_file import SuiteFile, load_old
+from mglru.suites import families
+from mglru.ui import Ui
+
+KERNELS = "6.12@classic,6.12,7.3,6.12+next"
+MAX_FAILURES_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `run --suite` was asked for; None where nothing was said.
+
+    Attributes:
+        suite: its name.
+        kernels: as on the command line.
+        machine: a name in `machines.MACHINES`.
+        seeds: boots of each kernel at each point.
+        seed: of the first boot.
+        settings: `key=value` of all points.
+        quick: only the points marked so.
+        allow: the ratio up to which it is no harm.
+        only: families or points that are run; none: all.
+        leave_out: families or points that are not run.
+        json_file: where the results are kept.
+        anew: whether that file is replaced instead of gone on with.
+        own_sources: the user's kernel sources.
+    """
+
+    suite: str
+    kernels: str | None
+    machine: str
+    seeds: int | None
+    seed: int
+    settings: Sequence[str]
+    quick: bool
+    allow: float | None
+    only: Sequence[str]
+    leave_out: Sequence[str]
+    json_file: str | None
+    anew: bool
+    own_sources: Sequence[Path]
+
+    @property
+    def path(self) -> str:
+        """Where the results are kept."""
+        return self.json_file or f"mglru-suite-{self.suite}.json"
+
+
+def run_suite(options: Options) -> int:
+    """Run what a file lacks of a suite, print the table, return the exit code.
+
+    Raises:
+        UsageError: no such suite, a family with no point left, a point that the machine cannot
+            run, or a file of something else.
+        LabError: no kernel, no data, no boot.
+    """
+    ui = Ui()
+    chosen = families(
+        options.suite,
+        quick=options.quick,
+        only=options.only,
+        leave_out=options.leave_out,
+        settings=options.settings,
+    )
+    plan = suite_run.Plan(
+        *(chosen, parse_list(options.kernels or KERNELS), options.seeds, options.seed),
+        settings=options.settings,
+        machine=options.machine,
+        baseline=options.kernels is not None,
+    )
+    judged_kernel([str(kernel) for kernel in plan.kernels])
+    suite_run.check_machine(plan)
+    old = load_old(options.path, anew=options.anew)
+    with SuiteFile(options.path) as file:
+        _boot_missing(plan, options, file, old, ui)
+        runs = [file.run(point.name) for point in plan.points]
+    return _show(runs, options, ui)
+
+
+def _boot_missing(
+    plan: suite_run.Plan,
+    options: Options,
+    file: SuiteFile,
+    old: dict[str, RunResult],
+    ui: Ui,
+) -> None:
+    own = options.own_sources
+    if options.machine == KVM:
+        check_kvm()
+    packages.ensure(packages.ALL, ui)
+    ui.note(f"{len(plan.families)} families, {len(plan.points)} points of {options.suite}")
+    builds = build_all(plan.needed, own, ui, options.machine)
+
+    def stock() -> Build:
+        return build_all([prepared.KERNEL], own, ui)[prepared.KERNEL]
+
+    points = suite_run.prepare(plan, builds, stock, ui)
+    total = sum(len(point.jobs) for point in points)
+    jobs = suite_run.begin(points, file, old, options.path)
+    if old:
+        ui.note(f"{options.path}: {total - len(jobs)} of {total} boots are there already")
+    if jobs:
+        suite_run.run_missing(jobs, total, file, ui, f"running the suite {options.suite}")
+
+
+def _show(runs: Sequence[RunResult], options: Options, ui: Ui) -> int:
+    """Print the table, and return 1 if something in it is worse than allowed."""
+    allowed = options.allow or ALLOWED
+    found = harm(runs)
+    subject = judged_kernel(runs[0].kernels)[0]
+    to_stdout = options.path == STDOUT
+    width, colour = terminal()
+    text = suite_table.render(
+        *(found,),
+        subject=subject,
+        allowed=allowed,
+        width=width,
+        colour=colour and not to_stdout,
+    )
+    click.echo(text, nl=False, err=to_stdout)
+    _tell_failures(runs, ui)
+    if not to_stdout:
+        ui.note(f"Results: {options.path}; each point: ./mglru compare {options.path}")
+    over = suite_table.failures(found, allowed)
+    for line in over:
+        ui.warn(line)
+    return ExitCode.EXPECTATION_FAILED if over else ExitCode.OK
+
+
+def _tell_failures(runs: Sequence[RunResult], ui: Ui) -> None:
+    texts = [f"{run.experiment}: {text}" for run in runs for text in failures(run.raw)]
+    for text in texts[:MAX_FAILURES_SHOWN]:
+        ui.warn(text)
+    if len(texts) > MAX_FAILURES_SHOWN:
+        ui.warn(f"and {len(texts) - MAX_FAILURES_SHOWN} more problems")

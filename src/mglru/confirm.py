@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Whether what some seeds found holds with others, which nobody has looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mglru.compare import Cell, Comparison
+from mglru.errors import UsageError
+from mglru.marks import MIN_PAIRS, Mark
+from mglru.results import RunResult, series_of
+from mglru.series_state import is_of_another_state
+
+# Seeds from 1 on are there to look at, those from here on to confirm.
+CONFIRMING_SEED = 1001
+
+
+class Outcome(StrEnum):
+    """What became of a finding."""
+
+    HOLDS = "holds"
+    UNSURE = "not confirmed"
+    CONTRADICTED = "contradicted"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A figure that is better or worse, and what the other seeds say.
+
+    Attributes:
+        label: of the figure.
+        kernel: whose it is.
+        mark: better or worse.
+        found: with the first seeds.
+        again: with the others; None where they do not have it.
+        outcome: whether it holds.
+    """
+
+    label: str
+    kernel: str
+    mark: Mark
+    found: Cell
+    again: Cell | None
+    outcome: Outcome
+
+
+def check_found(run: RunResult, name: str) -> None:
+    """Make sure that a result can be confirmed.
+
+    Args:
+        run: the result.
+        name: of its file, for messages.
+
+    Raises:
+        UsageError: too few boots for a finding, its seeds are the confirming ones, or it is of
+            another state of the series.
+    """
+    again = f"./mglru run {run.experiment} --boots {MIN_PAIRS} --json FILE, then --found FILE"
+    fewest = min(len(run.boots_of(kernel)) for kernel in run.kernels)
+    if fewest < MIN_PAIRS:
+        raise UsageError(
+            f"{name}: {run.experiment} has {fewest} boots of a kernel, and a finding takes "
+            f"{MIN_PAIRS}: there is nothing to confirm",
+            next_step=again,
+        )
+    others = [kernel for kernel, sha in series_of(run).items() if is_of_another_state(kernel, sha)]
+    if others:
+        raise UsageError(
+            f"{name}: {run.experiment} on {', '.join(others)} is of another state of the series: "
+            "what it found cannot be confirmed with this one",
+            next_step=again,
+        )
+
+
+def check_seeds(run: RunResult, seed: int, boots: int) -> None:
+    """Make sure that the confirming seeds are others.
+
+    Raises:
+        UsageError: one of them has been looked at.
+    """
+    common = {record.seed for record in run.raw} & set(range(seed, seed + boots))
+    if common:
+        raise UsageError(
+            f"seed {min(common)} has been looked at already", next_step="choose another --seed"
+        )
+
+
+def findings(found: Comparison, again: Comparison) -> list[Finding]:
+    """Return every figure that is better or worse in the first, and whether it is in the second."""
+    labels = [column.label for column in again.columns]
+    rows = {row.metric: row for row in again.rows}
+    result = []
+    for row in found.rows:
+        for column, cell in zip(found.columns, row.cells, strict=True):
+            if cell is None or cell.mark not in (Mark.BETTER, Mark.WORSE):
+                continue
+            other = rows.get(row.metric)
+            now = other.cells[labels.index(column.label)] if other else None
+            outcome = _outcome(cell.mark, now)
+            result.append(Finding(row.label, column.kernel, cell.mark, cell, now, outcome))
+    return result
+
+
+def _outcome(mark: Mark, now: Cell | None) -> Outcome:
+    if now is not None and now.mark is mark:
+        return Outcome.HOLDS
+    opposite = Mark.WORSE if mark is Mark.BETTER else Mark.BETTER
+    return Outcome.CONTRADICTED if now is not None and now.mark is opposite else Outcome.UNSURE
+
+
+def all_hold(all_findings: Sequence[Finding]) -> bool:
+    """Whether every finding holds."""
+    return all(finding.outcome is Outcome.HOLDS for finding in all_findings)

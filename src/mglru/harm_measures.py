@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What harm is measured by: which figures of a run are pages read, written, seconds, a tail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mglru.results import Headline, RunResult
+
+# Below these, a figure counts as if it were this: so little that no ratio of it matters.
+READ_FLOOR_KB = 1024.0
+WRITTEN_FLOOR_KB = 1024.0
+SECONDS_FLOOR = 0.010
+# A request of the lab's usual disk takes 80 us: a tail of one request is no harm, two are.
+TAIL_FLOOR_US = 100.0
+
+READ, WRITTEN, SECONDS, TAIL = "pages read", "pages written", "seconds", "tail latency"
+MEASURES = (READ, WRITTEN, SECONDS, TAIL)
+
+# Of what is done in a time that is fixed, more is faster.
+_RATE = re.compile(r"(^|_)(ops|tps|requests|reads|touches|rounds|per_second)$")
+_SECONDS = re.compile(r"(^|_)seconds$")
+_TAIL = re.compile(r"_(p9\d*|max)_(us|ms)$")
+_EVERY_TAIL = re.compile(r"(^|_)p99_(us|ms)$")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One metric as harm: the higher the worse.
+
+    Attributes:
+        measure: one of MEASURES.
+        metric: its name.
+        floor: values below it count as it, in the metric's unit; of a rate: 0.
+        rate: the metric is a rate, whose inverse is the time that one takes.
+    """
+
+    measure: str
+    metric: str
+    floor: float
+    rate: bool = False
+
+    def cost(self, value: float) -> float:
+        """Return how bad a value is, above 0; infinite for a rate of 0."""
+        if self.rate:
+            return 1 / value if value else float("inf")
+        return max(value, self.floor)
+
+    def costs(self, values: Mapping[int, float]) -> dict[int, float]:
+        """Return how bad each boot's value is."""
+        return {boot: self.cost(value) for boot, value in values.items()}
+
+
+def figures(run: RunResult) -> list[Figure]:
+    """Return the figures of a run that are looked at.
+
+    Pages read and written are the guest's pgpgin and pgpgout (kB). Seconds are the headline
+    metrics that end so, and rates; else the time of the whole run. Tails are the headline
+    metrics from p90 on and maxima; else every p99 that the run has.
+    """
+    there = set(run.metric_names())
+    fixed = [Figure(READ, "pgpgin", READ_FLOOR_KB), Figure(WRITTEN, "pgpgout", WRITTEN_FLOOR_KB)]
+    shown = [figure for headline in run.headline if (figure := _headline(headline))]
+    kinds = {figure.measure for figure in shown}
+    if SECONDS not in kinds:
+        fixed.append(Figure(SECONDS, "elapsed_seconds", SECONDS_FLOOR))
+    if TAIL not in kinds:
+        fixed += [_tail(name) for name in sorted(there) if _EVERY_TAIL.search(name)]
+    return [figure for figure in (*fixed, *shown) if figure.metric in there]
+
+
+def _headline(headline: Headline) -> Figure | None:
+    if headline.better == "higher":
+        if _RATE.search(headline.name):
+            return Figure(SECONDS, headline.name, 0, rate=True)
+        return None
+    if _SECONDS.search(headline.name):
+        return Figure(SECONDS, headline.name, SECONDS_FLOOR)
+    return _tail(headline.name) if _TAIL.search(headline.name) else None
+
+
+def _tail(metric: str) -> Figure:
+    unit = 1.0 if metric.endswith("_us") else 1e-3
+    return Figure(TAIL, metric, TAIL_FLOOR_US * unit)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""README's tables: where the series is worse than stock, then where it is better, a line each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mglru.compare import Cell, Named, compare
+from mglru.figures import factor
+from mglru.harm import ALLOWED, Worst, harm
+from mglru.harm_measures import MEASURES
+from mglru.marks import MIN_PAIRS
+from mglru.results import RunResult
+from mglru.series_state import FOOTNOTE, MARK, is_of_another_state
+from mglru.tables import ARROWS, cell_markdown, markdown_row, times
+
+KERNEL = "6.12+next"
+STOCK = "6.12"
+# A line for each workload, and no more of either table than one sees at once.
+MOST_ROWS = 13
+# Better by less is in docs/results.md.
+BETTER_FROM = 1.02
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of either table: how bad or good, for their order, and its cells."""
+
+    size: float
+    cells: tuple[str, ...]
+
+
+def render(runs: Sequence[RunResult]) -> str:
+    """Return both tables as Markdown.
+
+    Args:
+        runs: of whatever experiments; those without the series or stock are left out.
+    """
+    usable = [run for run in runs if KERNEL in run.kernels and STOCK in run.kernels]
+    worse, better = _worse(usable), _better(usable)
+    stale = any(_is_stale(run) for run in usable)
+    lines = [
+        f"**Where {KERNEL} is worse** than the better of stock 6.12 and 7.3, and by how much",
+        "",
+        *_table(("workload", *MEASURES, "seeds"), worse),
+        "",
+        f"**Where {KERNEL} is better** than stock 6.12",
+        "",
+        *_table(("workload", "what", "6.12@classic", "7.3", KERNEL, "published", "seeds"), better),
+        "",
+        f"Bold: at least {MIN_PAIRS} seeds and an interval that excludes 1 (worse: that lies above "
+        f"{ALLOWED:g}). Fewer seeds are no verdict.",
+    ]
+    return "\n".join([*lines, *(["", FOOTNOTE] if stale else [])]) + "\n"
+
+
+def _table(heads: Sequence[str], lines: Sequence[Line]) -> list[str]:
+    if not lines:
+        return [f"nothing by more than {ALLOWED - 1:.0%}"]
+    ordered = sorted(lines, key=lambda line: -line.size)
+    rows = [markdown_row(line.cells) for line in ordered[:MOST_ROWS]]
+    rule = markdown_row(["---", *("---:" for _ in heads[1:])])
+    more = len(ordered) - MOST_ROWS
+    rest = ["", f"and {more} more: [docs/results.md](docs/results.md)"] if more > 0 else []
+    return [markdown_row(heads), rule, *rows, *rest]
+
+
+def _is_stale(run: RunResult) -> bool:
+    made_of = run.provenance.kernels.get(KERNEL)
+    return is_of_another_state(KERNEL, made_of.series_sha256 if made_of else None)
+
+
+def _name(run: RunResult, name: str = "") -> str:
+    """Return the workload, with its machine if that is not the usual one."""
+    machine = "" if run.machine == "uml" else f" ({run.machine})"
+    return f"{name or run.experiment}{machine}{f' {MARK}' if _is_stale(run) else ''}"
+
+
+def _seeds(run: RunResult) -> str:
+    return str(len(run.boots_of(KERNEL)))
+
+
+def _judged(run: RunResult) -> RunResult:
+    """Return a run with the series as its last kernel, which is the one that is judged."""
+    order = [*(name for name in run.kernels if name != KERNEL), KERNEL]
+    return run.model_copy(update={"kernels": order})
+
+
+def _worse(runs: Sequence[RunResult]) -> list[Line]:
+    """Return the families in which some measure is above what is allowed, with all that are."""
+    judged = [_judged(run) for run in runs]
+    by_name = {run.experiment: run for run in judged}
+    lines = []
+    for family in harm(judged):
+        if family.largest > ALLOWED:
+            points = [by_name[worst.point] for worst in family.worst.values()]
+            cells = (_worse_cell(family.worst.get(measure)) for measure in MEASURES)
+            name = _name(points[0], family.family)
+            lines.append(Line(family.largest, (name, *cells, str(family.seeds))))
+    return lines
+
+
+def _worse_cell(worst: Worst | None) -> str:
+    if worst is None or worst.ratio <= ALLOWED:
+        return ""
+    if math.isinf(worst.ratio):
+        return f"**{worst.why or 'stands still'}**"
+    sure = worst.pairs >= MIN_PAIRS and worst.exceeds(ALLOWED)
+    return f"**{times(worst.ratio)}**" if sure else times(worst.ratio)
+
+
+def _better(runs: Sequence[RunResult]) -> list[Line]:
+    """Return the workloads whose first headline figure is better."""
+    lines = []
+    for run in runs:
+        (comparison,) = compare([Named(run.experiment, run)], baseline=STOCK)
+        if not comparison.rows:
+            continue
+        row = comparison.rows[0]
+        cells = dict(zip(run.kernels, row.cells, strict=True))
+        ours = cells[KERNEL]
+        size = factor(row.better, ours.ratio) if ours else None
+        if size is None or size < BETTER_FROM:
+            continue
+        what = f"{row.label} {ARROWS[row.better]}" if row.better else row.label
+        shown = (_ratio(cells.get(name)) for name in ("6.12@classic", "7.3", KERNEL))
+        published = times(row.published.ratio) if row.published else ""
+        lines.append(Line(size, (_name(run), what, *shown, published, _seeds(run))))
+    return lines
+
+
+def _ratio(cell: Cell | None) -> str:
+    """Return a ratio with its mark and interval, without the figure."""
+    if cell is None:
+        return ""
+    _figure, _bracket, rest = cell_markdown(cell, baseline=False).partition(" (")
+    return rest.removesuffix(")")

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Running a suite: every point on every kernel with every seed, as far as a file lacks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mglru import resume
+from mglru.build import Build
+from mglru.errors import GuestDiedError, UsageError
+from mglru.experiment import Experiment
+from mglru.filesystem import able_kernel
+from mglru.ingredients import get_ingredients
+from mglru.kernel_id import KernelId
+from mglru.machines import MACHINES
+from mglru.provenance import run_info
+from mglru.results import BootRecord, RunInfo, RunResult
+from mglru.run import Job, make_jobs, parallel_boots, run_in_any_order, run_job
+from mglru.suite_file import SuiteFile
+from mglru.suites import Family
+from mglru.ui import Ui
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a suite's run was asked for.
+
+    Attributes:
+        families: what to run.
+        kernels: on which kernels; the last is the one that is judged.
+        seeds: boots of each kernel; None: what each experiment says.
+        seed: of the first boot.
+        settings: `key=value` of all points.
+        machine: on which machine.
+        baseline: whether the first of the kernels was chosen for ratios to refer to.
+    """
+
+    families: Sequence[Family]
+    kernels: Sequence[KernelId]
+    seeds: int | None
+    seed: int
+    settings: Sequence[str]
+    machine: str
+    baseline: bool = False
+
+    @property
+    def points(self) -> list[Experiment]:
+        """Every point of every family, in order."""
+        return [point for family in self.families for point in family.points]
+
+    def kernels_of(self, point: Experiment) -> list[KernelId]:
+        """Return the kernels of a point: with its file system, and with what its own have."""
+        return [
+            able_kernel(point.disk.filesystem, _with_options(kernel, point))
+            for kernel in self.kernels
+        ]
+
+    @property
+    def needed(self) -> list[KernelId]:
+        """Every kernel that some point needs."""
+        return list(dict.fromkeys(k for point in self.points for k in self.kernels_of(point)))
+
+
+def _with_options(kernel: KernelId, point: Experiment) -> KernelId:
+    """Return a kernel with the options that all kernels of an experiment's file have."""
+    own = [set(KernelId.parse(name).options) for name in point.kernels]
+    common = set.intersection(*own) if own else set()
+    return replace(kernel, options=tuple(sorted({*kernel.options, *common})))
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point with all of its boots, made or not."""
+
+    info: RunInfo
+    jobs: Sequence[Job]
+
+
+def check_machine(plan: Plan) -> None:
+    """Make sure that the machine can run every point.
+
+    Raises:
+        UsageError: it cannot; the message names each that it cannot run, and why.
+    """
+    reasons: dict[str, UsageError] = {}
+    for point in plan.points:
+        try:
+            MACHINES[plan.machine].fit(point)
+        except UsageError as error:
+            reasons[point.name] = error
+    if reasons:
+        first = next(iter(reasons.values()))
+        left_out = " ".join(f"--leave-out {name}" for name in reasons)
+        raise UsageError(
+            f"the machine {plan.machine} cannot run {', '.join(reasons)}: {first.what}",
+            next_step=f"{left_out}; or {first.next_step}",
+        )
+
+
+def prepare(
+    plan: Plan, builds: Mapping[KernelId, Build], stock: Callable[[], Build], ui: Ui
+) -> list[Point]:
+    """Return every point with its boots, when all that they need has been made.
+
+    Args:
+        plan: what was asked for.
+        builds: the kernels that it needs.
+        stock: see `get_ingredients`.
+        ui: told of what takes long.
+    """
+    return [_point(plan, point, builds, stock, ui) for point in plan.points]
+
+
+def _point(
+    plan: Plan,
+    experiment: Experiment,
+    builds: Mapping[KernelId, Build],
+    stock: Callable[[], Build],
+    ui: Ui,
+) -> Point:
+    found = get_ingredients(experiment, stock, ui)
+    own = {kernel: builds[kernel] for kernel in plan.kernels_of(experiment)}
+    boots = plan.seeds or MACHINES[plan.machine].fit(experiment).usual_boots
+    info = run_info(
+        *(experiment, own, found.image),
+        boots=boots,
+        seed=plan.seed,
+        settings=plan.settings,
+        userland=found.userland,
+        machine=MACHINES[plan.machine],
+        baseline=str(next(iter(own))) if plan.baseline else "",
+    )
+    jobs = make_jobs(
+        *(experiment, own, found.image),
+        boots=boots,
+        seed=plan.seed,
+        userland=found.userland,
+        machine=plan.machine,
+    )
+    return Point(info, jobs)
+
+
+def begin(
+    points: Sequence[Point], file: SuiteFile, old: Mapping[str, RunResult], path: str
+) -> list[Job]:
+    """Put every point into the file with the boots that it has; return those that are missing.
+
+    Raises:
+        UsageError: the file's boots were made of something else.
+    """
+    names = {point.info.experiment for point in points}
+    file.keep_others([run for name, run in old.items() if name not in names])
+    jobs: list[Job] = []
+    for point in points:
+        name = point.info.experiment
+        known = resume.known_boots(old[name], point.info, f"{path}, {name}") if name in old else []
+        file.begin(point.info, known)
+        there = {(record.kernel, record.boot) for record in known}
+        jobs += [job for job in point.jobs if (str(job.kernel), job.number) not in there]
+    return jobs
+
+
+def boot(job: Job) -> BootRecord:
+    """Make a boot; that a kernel with patches does not come up is a result, not an error.
+
+    Raises:
+        LabError: a guest ran the wrong kernel, or stock could not start.
+    """
+    try:
+        return run_job(job)
+    except GuestDiedError as error:
+        if not job.kernel.series:
+            raise
+        return BootRecord(
+            kernel=str(job.kernel),
+            boot=job.number,
+            seed=job.seed,
+            metrics={},
+            problems=[error.what, *error.log_tail[-3:]],
+            build=job.build.recipe.key,
+        )
+
+
+def run_missing(jobs: Sequence[Job], total: int, file: SuiteFile, ui: Ui, title: str) -> None:
+    """Make the boots that are missing, as many at once as fit, and keep each as it ends.
+
+    Args:
+        jobs: the missing ones.
+        total: boots of the whole suite.
+        file: keeps them.
+        ui: gets the bar, and a line for each point that is complete.
+        title: of the bar.
+
+    Raises:
+        LabError: see `boot`, or the file cannot be written.
+    """
+    groups: dict[int, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(parallel_boots(job.experiment), []).append(job)
+    _tell_of_memory(groups.get(1, []), ui)
+    left = len(jobs)
+    with ui.bar(title, total) as update:
+
+        def done(job: Job, record: BootRecord) -> None:
+            nonlocal left
+            left -= 1
+            run = file.add(job.experiment.name, record)
+            update(total - left, run.experiment)
+            if len(run.raw) == run.boots * len(run.kernels):
+                ui.note(f"{run.experiment}: complete; {left} of {total} boots to go")
+
+        for parallel, group in sorted(groups.items(), reverse=True):
+            run_in_any_order(group, parallel, done, boot)
+
+
+def _tell_of_memory(jobs: Sequence[Job], ui: Ui) -> None:
+    """Say which points run one boot at a time though time is virtual: for want of memory."""
+    names = dict.fromkeys(
+        job.experiment.name
+        for job in jobs
+        if job.experiment.time != "real" and parallel_boots(_in_least_memory(job.experiment)) > 1
+    )
+    if names:
+        ui.warn(f"too little memory for two boots at once, so one at a time: {', '.join(names)}")
+
+
+def _in_least_memory(experiment: Experiment) -> Experiment:
+    """Return an experiment with the smallest guest, to ask what memory changes."""
+    return experiment.model_copy(
+        update={"guest": experiment.guest.model_copy(update={"memory_mb": 64})}
+    )

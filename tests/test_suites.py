@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Suites: what belongs to one, what of it runs, and what a wrong name is answered with."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import sweep_tools
+from made_runs import made_info, made_run
+from mglru import cli, run, suite_run
+from mglru.errors import ExitCode, GuestDiedError, LabError, UsageError
+from mglru.experiment import load_experiment
+from mglru.kernel_id import KernelId, parse_list
+from mglru.results import BootRecord, RunResult, load
+from mglru.suite_file import SuiteFile, load_old
+from mglru.suite_run import Plan
+from mglru.suites import all_suites, families
+from mglru.ui import Ui
+
+STEP = '[[steps]]\nlabel = "read"\nargv = ["/bin/true", "{lag}"]\n'
+FAMILY = f"""
+summary = "s"
+suites = ["databases"]
+parameters = {{ lag = 1 }}
+points = [
+  {{ name = "near", set = ["lag=2"], quick = true }},
+  {{ name = "far", set = ["lag=9"] }},
+]
+{STEP}"""
+PLAIN = f'summary = "s"\nparameters = {{ lag = 1 }}\n{STEP}'
+STOCK, NEXT = "6.12", "6.12+next"
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    for name, text in {
+        "harm/lagged": FAMILY,
+        "harm/plain": PLAIN,
+        "databases/ycsb": PLAIN,
+        "loose": PLAIN,
+    }.items():
+        path = tmp_path / f"{name}.toml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def points(there: Path, suite: str, **options: object) -> list[str]:
+    chosen = families(suite, directory=there, **options)  # type: ignore[arg-type]
+    return [point.name for family in chosen for point in family.points]
+
+
+def test_a_suite_is_a_folder_and_what_names_it(there: Path) -> None:
+    assert {name: [e.name for e in found] for name, found in all_suites(there).items()} == {
+        "databases": ["lagged", "ycsb"],
+        "harm": ["lagged", "plain"],
+        "in no suite": ["loose"],
+    }
+    assert points(there, "harm") == ["lagged:near", "lagged:far", "plain"]
+
+
+def test_quick_and_left_out_points(there: Path) -> None:
+    assert points(there, "harm", quick=True) == ["lagged:near", "plain"]
+    assert points(there, "harm", leave_out=["lagged:near"]) == ["lagged:far", "plain"]
+    assert points(there, "harm", leave_out=["lagged"]) == ["plain"]
+    assert points(there, "harm", only=["lagged:far"]) == ["lagged:far"]
+    assert points(there, "harm", quick=True, only=["lagged"]) == ["lagged:near"]
+    assert points(there, "harm", quick=True, only=["lagged:far"]) == ["lagged:far"]
+    assert points(there, "harm", only=["plain", "lagged"]) == ["lagged:near", "lagged:far", "plain"]
+    found = families("harm", settings=["lag=5"], directory=there)
+    assert {point.parameters["lag"] for family in found for point in family.points} == {5}
+
+
+@pytest.mark.parametrize(
+    ("suite", "options", "message", "step"),
+    [
+        ("harms", {}, "no suite 'harms'", "databases, harm"),
+        ("in no suite", {}, "no suite", "databases, harm"),
+        (
+            "harm",
+            {"leave_out": ["lagged:near", "lagged:far"]},
+            "no point left",
+            "--leave-out lagged",
+        ),
+        ("harm", {"quick": True, "leave_out": ["lagged:near"]}, "no point left", "leave out"),
+        ("harm", {"leave_out": ["lagged", "plain"]}, "nothing of the suite", "leave out less"),
+        ("harm", {"leave_out": ["nix"]}, "has no 'nix'", "lagged, plain"),
+        ("harm", {"only": ["lagged:nix"]}, "has no 'lagged:nix'", "lagged:near, lagged:far"),
+    ],
+)
+def test_a_suite_that_is_not_there_or_of_which_nothing_is_left(
+    there: Path, suite: str, options: dict[str, object], message: str, step: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        points(there, suite, **options)
+    assert step in caught.value.next_step
+
+
+def test_a_family_without_a_quick_point_is_refused_for_quick(there: Path) -> None:
+    path = there / "harm" / "lagged.toml"
+    path.write_text(path.read_text().replace(", quick = true", ""))
+    with pytest.raises(UsageError, match="lagged has no point left") as caught:
+        points(there, "harm", quick=True)
+    assert "quick" in caught.value.next_step
+
+
+def plan(there: Path, kernels: str = "6.12,6.12+next", machine: str = "uml") -> Plan:
+    return Plan(families("harm", directory=there), parse_list(kernels), None, 1, (), machine)
+
+
+def test_what_the_machine_cannot_run_is_named_before_anything_is_built(there: Path) -> None:
+    (there / "harm" / "cost.toml").write_text(f'time = "instructions"\n{PLAIN}')
+    with pytest.raises(UsageError, match="cannot run cost: cost is about instructions") as caught:
+        suite_run.check_machine(plan(there))
+    assert caught.value.next_step == "--leave-out cost; or --machine qemu"
+    suite_run.check_machine(plan(there, machine="qemu"))
+
+
+def test_a_point_has_the_kernels_that_its_disk_and_its_file_need(there: Path) -> None:
+    (there / "harm" / "xfs.toml").write_text(f'disk = {{ filesystem = "xfs" }}\n{PLAIN}')
+    (there / "harm" / "damon.toml").write_text(
+        f'kernels = ["6.12%damon", "6.12+next%damon@classic"]\n{PLAIN}'
+    )
+    whole = plan(there)
+    names = {p.name: ",".join(map(str, whole.kernels_of(p))) for p in whole.points}
+    assert names["plain"] == "6.12,6.12+next"
+    assert names["xfs"] == "6.12%filesystems,6.12+next%filesystems"
+    assert names["damon"] == "6.12%damon,6.12+next%damon"
+    assert len(whole.needed) == 6
+
+
+def record(kernel: str, boot: int) -> BootRecord:
+    return BootRecord(kernel=kernel, boot=boot, seed=1 + boot, metrics={"pgpgin": 5.0})
+
+
+def test_a_file_is_complete_after_each_boot_and_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "suite.json"
+    info = made_info([STOCK, NEXT], boots=2)
+    with SuiteFile(path) as file:
+        file.keep_others([made_run({STOCK: {"x": [1.0]}}, experiment="other")])
+        file.begin(info, [])
+        file.add("lagged:far", record(NEXT, 1))
+        file.add("lagged:far", record(STOCK, 0))
+        there = {run.experiment: run for run in load(path)}
+    assert [(r.kernel, r.boot) for r in there["lagged:far"].raw] == [(STOCK, 0), (NEXT, 1)]
+    assert load_old(str(path), anew=False).keys() == {"lagged:far", "other"}
+    assert load_old(str(path), anew=True) == {}
+    assert load_old(str(tmp_path / "none"), anew=False) == {}
+
+
+def begin(path: Path, old: RunResult, **changes: object) -> list[BootRecord]:
+    info = made_info([STOCK, NEXT], **{"boots": 2, **changes})  # type: ignore[arg-type]
+    with SuiteFile(path) as file:
+        suite_run.begin([suite_run.Point(info, [])], file, {old.experiment: old}, str(path))
+        return file.run(info.experiment).raw
+
+
+def test_known_boots_are_kept_and_more_seeds_go_on(tmp_path: Path) -> None:
+    old = made_run({STOCK: {"x": [1.0, 2.0]}, NEXT: {"x": [1.0]}})
+    assert len(begin(tmp_path / "a", old, boots=5)) == 4
+    assert len(begin(tmp_path / "b", old, boots=1)) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"series": "9" * 64}, r"the state of the series in 6.12\+next was 5{12}, is now 9{12}"),
+        ({"seed": 9}, "--seed was 1, is now 9"),
+    ],
+)
+def test_boots_of_something_else_are_refused(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    old = made_run({STOCK: {"x": [1.0]}, NEXT: {"x": [1.0]}})
+    with pytest.raises(UsageError, match=message) as caught:
+        begin(tmp_path / "a", old, **changes)
+    assert "--anew" in caught.value.next_step
+
+
+def test_a_file_of_something_else_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text("{}")
+    with pytest.raises(UsageError, match="not a result") as caught:
+        load_old(str(path), anew=False)
+    assert "--anew" in caught.value.next_step
+
+
+class _Recipe:
+    key = "0123456789ab"
+
+
+class _Build:
+    recipe = _Recipe()
+
+
+def job(kernel: str) -> run.Job:
+    return run.Job(
+        load_experiment("loop"),
+        KernelId.parse(kernel),
+        _Build(),  # type: ignore[arg-type]
+        None,
+        number=3,
+        seed=4,
+    )
+
+
+def test_a_patched_kernel_that_does_not_come_up_is_a_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def die(_job: run.Job) -> BootRecord:
+        raise GuestDiedError("the guest ended", log_tail=["a", "panic"])
+
+    monkeypatch.setattr(suite_run, "run_job", die)
+    made = suite_run.boot(job(NEXT))
+    assert (made.boot, made.seed, made.metrics) == (3, 4, {})
+    assert made.problems == ["the guest ended", "a", "panic"]
+    with pytest.raises(LabError):
+        suite_run.boot(job(STOCK))
+
+
+def test_too_little_memory_for_two_boots_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run, "available_bytes", lambda: 3 << 30)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
+    monkeypatch.setattr(suite_run, "run_job", lambda each: record(str(each.kernel), each.number))
+    with SuiteFile(tmp_path / "a") as file:
+        file.begin(made_info([STOCK, NEXT], experiment="loop", boots=4), [])
+        suite_run.run_missing([job(STOCK), job(NEXT)], 8, file, Ui(), "running")
+    assert "too little memory for two boots at once, so one at a time: loop" in (
+        capsys.readouterr().err.replace("\n", " ")
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--suite", "nix"], "no suite 'nix'"),
+        (["--suite", "cost"], "cannot run damon-hot"),
+        (["--suite", "cost", "loop"], "--suite and the experiments loop"),
+        (["loop", "--quick"], "--quick goes with --suite"),
+        (["loop", "--leave-out", "x"], "--leave-out goes with --suite"),
+        ([], "nothing to run"),
+        (["--suite", "containers", "--kernels", "6.12@classic,6.12+next"], "no stock kernel"),
+    ],
+)
+def test_the_command_refuses_what_does_not_go_together(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", *arguments])
+    assert ended.value.code == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert message in err
+    assert "next: " in err
+    assert "Traceback" not in err, sys.version
+
+
+def test_a_points_name_is_no_emoji(capsys: pytest.CaptureFixture[str]) -> None:
+    Ui().note("sets-in-turn:2: complete")
+    assert "sets-in-turn:2: complete" in capsys.readouterr().err
+
+
+def test_experiments_are_listed_by_suite(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["experiments", "loops-and-scans"])
+    assert ended.value.code == ExitCode.OK
+    out = capsys.readouterr().out
+    assert "phase-change" in out
+    assert "ycsb-b" not in out
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["experiments", "nix"])
+    assert ended.value.code == ExitCode.USAGE
+    assert "no suite 'nix'" in capsys.readouterr().err
+
+
+SMALL = (
+    *("run", "--suite", "out-of-memory", "--only", "oom-dirty", "--seeds", "2"),
+    *("--kernels", "6.12,6.12+next"),
+)
+
+
+@pytest.mark.guest
+def test_an_interrupted_suite_goes_on_and_shows_its_table(tmp_path: Path) -> None:
+    path = tmp_path / "suite.json"
+    process = sweep_tools.start(*SMALL, "--json", str(path))
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _out, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, err
+    boots = len(load(path)[0].raw)
+    assert boots < 4
+    process = sweep_tools.start(*SMALL, "--json", str(path))
+    out, err = process.communicate(timeout=300)
+    assert f"{boots} of 4 boots are there already" in err
+    assert process.returncode == ExitCode.OK, err
+    assert "oom-dirty: only stock kernels kill or fail" in out
+    assert [len(run.raw) for run in load(path)] == [4]

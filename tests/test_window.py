@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Part 4 of the series in a guest: the window gives to a loop that does not fit, and to others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mglru.selfcheck import GUEST_KERNELS
+from test_frequency import refaults
+
+pytestmark = pytest.mark.guest
+
+STOCK, SERIES = GUEST_KERNELS
+FILE_MB = 20
+LOOP = f"dd if=/dev/data of=/dev/null bs=1M count={FILE_MB}"
+OTHER = f"dd if=/dev/data of=/dev/null bs=1M count=8 skip={FILE_MB}"
+PASSES = 4
+
+
+def refaults_after_loops(name: str, where: Path, *counted: str) -> float:
+    """Read 20 MiB four times in a cgroup of 16 MiB, then what is counted."""
+    return refaults(name, "y", where, [LOOP] * PASSES, counted)
+
+
+def test_a_loop_that_does_not_fit_finds_nothing_on_stock(tmp_path: Path) -> None:
+    assert refaults_after_loops(STOCK, tmp_path, *[LOOP] * PASSES) >= 0.95 * PASSES * (FILE_MB << 8)
+
+
+def test_with_the_window_it_finds_half_of_what_there_is(tmp_path: Path) -> None:
+    # 15 of the 20 MiB fit: the optimum reads a good quarter.
+    assert refaults_after_loops(SERIES, tmp_path, *[LOOP] * PASSES) <= 0.5 * PASSES * (FILE_MB << 8)
+
+
+def test_what_is_new_gets_in_beside_it(tmp_path: Path) -> None:
+    found = refaults_after_loops(SERIES, tmp_path, *[OTHER] * 8)
+    assert found <= 4 * (8 << 8)
