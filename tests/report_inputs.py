@@ -24,7 +24,7 @@ from mglru.results import (
 )
 from mglru.series import load_series
 from mglru.sweep_file import Sweep, SweepPoint
-from mglru.timeline import Timeline
+from mglru.timeline_model import Timeline
 
 KERNELS = ("6.12@classic", "6.12", "7.3", "6.12+next")
 REFAULTS = "workingset_refault_file"

@@ -20,7 +20,7 @@ from mglru.kernel_id import KernelId
 from mglru.results import BootRecord
 from mglru.run import Job, make_jobs, run_job
 from mglru.simulate import POLICIES, next_access, simulate
-from mglru.timeline import Timeline
+from mglru.timeline_model import Timeline
 from mglru.ui import Ui
 from test_guest import kernel_build
 

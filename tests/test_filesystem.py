@@ -9,9 +9,9 @@ import pytest
 
 from mglru.errors import UsageError
 from mglru.experiment import load_experiment
-from mglru.filesystem import MKFS, PACKAGES, check_kernels
+from mglru.filesystem import MKFS, check_kernels
 from mglru.kernel_id import KernelId
-from mglru.packages import TEST
+from mglru.packages import FILESYSTEMS, TEST
 from mglru.plan import Inputs, make_plan
 
 INPUTS = Inputs(
@@ -90,4 +90,4 @@ def test_accesses_are_recorded_on_ext4_only(tmp_path: Path) -> None:
 
 
 def test_the_tests_have_the_programs() -> None:
-    assert {name for packages in PACKAGES.values() for name in packages} <= TEST.keys()
+    assert {name for packages in FILESYSTEMS.values() for name in packages} <= TEST.keys()

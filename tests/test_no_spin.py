@@ -10,7 +10,7 @@ import pytest
 
 from mglru import channel
 from mglru.guest_build import guest_program
-from mglru.machine import guest_path
+from mglru.guest_places import guest_path
 from mglru.paths import REPO
 from mglru.uml import boot
 from test_guest import kernel_build, request

@@ -19,7 +19,7 @@ from mglru.results import BootRecord
 from mglru.run import parallel_boots
 from mglru.sweep import Plan, check_same_sweep, known_boots, load_points
 from mglru.sweep_file import Sweep, SweepFile
-from mglru.timeline import Timeline
+from mglru.timeline_model import Timeline
 from mglru.vary import Settings, Value, combinations, parse_vary
 from sweep_tools import KERNELS, VARY, figures, info, record
 from test_cli import run

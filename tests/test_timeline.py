@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from mglru.events import Counters, Generations, Progress, Sample
 from mglru.results import json_text
-from mglru.timeline import Timeline, make_timeline
+from mglru.timeline import make_timeline
+from mglru.timeline_model import Timeline
 
 
 def snapshot(phase: str, clock_ns: int, **vmstat: int) -> Counters:

@@ -18,8 +18,8 @@ from mglru.dataset import DirectoryDataset, dataset_image
 from mglru.errors import ExitCode
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible
+from mglru.guest_places import guest_path
 from mglru.kernel_id import KernelId
-from mglru.machine import guest_path
 from mglru.results import BootRecord, load
 from mglru.run import make_jobs, output_file, run_jobs
 from mglru.sizes import MB

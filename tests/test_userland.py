@@ -16,8 +16,8 @@ import pytest
 from mglru import apt, channel, userland
 from mglru.errors import ExitCode, LabError, UsageError
 from mglru.experiment import load_experiment
+from mglru.guest_places import guest_path
 from mglru.kernel_id import KernelId
-from mglru.machine import guest_path
 from mglru.provenance import run_info
 from mglru.ui import Ui
 from mglru.uml import boot

@@ -37,7 +37,8 @@ from mglru.events import (
 )
 from mglru.latency import Histogram
 from mglru.shift import shift_figures
-from mglru.timeline import Timeline, make_timeline
+from mglru.timeline import make_timeline
+from mglru.timeline_model import Timeline
 
 SHOWN_CHARACTERS = 120
 _E = TypeVar("_E", bound=EventBase)

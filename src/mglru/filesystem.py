@@ -31,13 +31,6 @@ LEAST_MB: Mapping[Filesystem, int] = {"xfs": 300, "btrfs": 120}
 # What of kconfig/ has all of them.
 FRAGMENT = "filesystems"
 
-PACKAGES: Mapping[Filesystem, Mapping[str, str]] = {
-    "ext4": {},
-    "xfs": {"xfsprogs": "makes xfs in the guest"},
-    "btrfs": {"btrfs-progs": "makes btrfs in the guest"},
-}
-"""Debian packages beside those that the lab always needs, and what for."""
-
 
 def mkfs(filesystem: Filesystem, device: str) -> list[str]:
     """Return the command that makes a file system, of any kind but ext4, on a guest's device."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.dataset import WORK
-from mglru.machine import HOST_ROOT
+from mglru.guest_places import HOST_ROOT
 from mglru.plan import DATA
 
 # Below these a guest has files of its own; /dev, /proc and /sys are those that a program means.

@@ -11,7 +11,6 @@ from mglru import packages
 from mglru.build import Build
 from mglru.dataset import PreparedDataset, dataset_image
 from mglru.experiment import Experiment
-from mglru.filesystem import PACKAGES
 from mglru.guest_build import guest_program
 from mglru.prepared import prepared_image
 from mglru.ui import Ui
@@ -59,6 +58,6 @@ def _image(
         return None
     if isinstance(spec, PreparedDataset):
         return prepared_image(experiment, userland, stock, ui)
-    if needed := PACKAGES[experiment.disk.filesystem]:
+    if needed := packages.FILESYSTEMS[experiment.disk.filesystem]:
         packages.ensure(needed, ui)
     return dataset_image(spec, note=ui.note)

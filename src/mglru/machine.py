@@ -16,9 +16,6 @@ from typing import BinaryIO
 from mglru import process
 from mglru.errors import GuestDiedError, LabError
 
-HOST_ROOT = "/run/host"  # guest/init.c binds the host's root there
-# The guest's serial line for what a user's program prints.
-OUTPUT_DEVICE = "/dev/ttyS2"
 _SIZE = re.compile(r"(\d+)([MG])")
 
 
@@ -88,11 +85,6 @@ class Boot:
     def reported(self) -> bytes:
         """All that the guest reported; what comes last on the channel comes last here, too."""
         return self.samples.read_bytes() + b"\n" + self.channel.read_bytes()
-
-
-def guest_path(path: Path | str) -> str:
-    """Return the path of a host file as the guest sees it, whatever its tmpfs cover."""
-    return f"{HOST_ROOT}{Path(path).resolve()}"
 
 
 def size_bytes(text: str) -> int:

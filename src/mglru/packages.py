@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from mglru import apt
 from mglru.errors import LabError
-from mglru.filesystem import PACKAGES as FILESYSTEMS
 from mglru.ui import Ui
 
 KERNEL_BUILD = {
@@ -38,6 +37,12 @@ GUEST_BUILD = {
 ALL = {**KERNEL_BUILD, **GUEST_BUILD}
 # A user's own program needs none of the databases.
 TRY = {**KERNEL_BUILD, "e2fsprogs": GUEST_BUILD["e2fsprogs"]}
+# What makes the file systems of the guest's disk, by name; all machines have ext4's.
+FILESYSTEMS: Mapping[str, Mapping[str, str]] = {
+    "ext4": {},
+    "xfs": {"xfsprogs": "makes xfs in the guest"},
+    "btrfs": {"btrfs-progs": "makes btrfs in the guest"},
+}
 # Only for the machines on QEMU: `qemu`, `qemu-smp`, `qemu-threads` and `kvm`.
 QEMU = {
     "qemu-system-x86": "emulates the x86 machine",

@@ -11,7 +11,7 @@ from mglru.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.errors import UsageError
 from mglru.experiment import RECORDER, SAMPLER, Disk, Experiment, Step
 from mglru.filesystem import Filesystem, mkfs
-from mglru.machine import guest_path
+from mglru.guest_places import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
 # So that an experiment can be run on cgroup v1 as it is.

@@ -29,8 +29,9 @@ from mglru import machine, process
 from mglru.cpus import one_cpu
 from mglru.errors import LabError, UsageError
 from mglru.guest_build import guest_program
+from mglru.guest_places import guest_path
 from mglru.guest_root import PLAN, host_programs, libraries, make_root, userland_image
-from mglru.machine import Boot, BootRequest, Lines, guest_path, size_bytes
+from mglru.machine import Boot, BootRequest, Lines, size_bytes
 
 QEMU = "qemu-system-x86_64"
 KVM_DEVICE = Path("/dev/kvm")

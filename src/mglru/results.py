@@ -19,7 +19,7 @@ from mglru import recording, stats
 from mglru.baseline import baseline_of
 from mglru.document import Kind, shown
 from mglru.output_file import OutputFile
-from mglru.timeline import Timeline
+from mglru.timeline_model import Timeline
 
 FORMAT = 1
 KIND = Kind("result", "./mglru run EXPERIMENT --json FILE", FORMAT)

@@ -17,9 +17,10 @@ from mglru.dataset import EmptyDataset, dataset_image
 from mglru.errors import UsageError
 from mglru.experiment import Disk
 from mglru.guest_build import guest_program
+from mglru.guest_places import OUTPUT_DEVICE, guest_path
 from mglru.kept_logs import keep_logs
 from mglru.kernel_id import KernelId
-from mglru.machine import OUTPUT_DEVICE, BootRequest, guest_path
+from mglru.machine import BootRequest
 from mglru.machines import MACHINES
 from mglru.paths import cache_dir
 from mglru.plan import DATA, disk_lines

@@ -14,7 +14,7 @@ from mglru.dataset import TMP, DirectoryDataset
 from mglru.errors import UsageError
 from mglru.experiment import DISK_PRESETS, Disk, Experiment, Guest, Metric, Sample, Step, Swap
 from mglru.guest_files import WORK_DIRECTORY
-from mglru.machine import OUTPUT_DEVICE, guest_path
+from mglru.guest_places import OUTPUT_DEVICE, guest_path
 from mglru.paths import cache_dir, locked
 from mglru.plan import DATA
 from mglru.sizes import MB, megabytes, parse_size, shown

@@ -12,7 +12,8 @@ from pathlib import Path
 from mglru import machine, process
 from mglru.cpus import one_cpu
 from mglru.errors import LabError
-from mglru.machine import Boot, BootRequest, Lines, guest_path, size_bytes
+from mglru.guest_places import guest_path
+from mglru.machine import Boot, BootRequest, Lines, size_bytes
 from mglru.paths import cache_dir
 
 # What UML says when the host forbids it to trace its own child processes.
