@@ -13,9 +13,10 @@ from mglru import bound as bounds
 from mglru import bound_table
 from mglru.accesses import RECORD, Accesses, Kind, read_accesses
 from mglru.bound_file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
-from mglru.dataset import FileDataset, dataset_image
+from mglru.dataset import dataset_image
+from mglru.dataset_spec import FileDataset
 from mglru.errors import LabError, UsageError
-from mglru.experiment import load_experiment
+from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId
 from mglru.results import BootRecord
 from mglru.run import Job, make_jobs, run_job

@@ -23,7 +23,8 @@ from mglru.cluster import ClusterEngine
 from mglru.cluster_task import Answer, Refusal, Task, make_task
 from mglru.cluster_worker import Room, run_task
 from mglru.errors import ExitCode, LabError
-from mglru.experiment import Experiment, load_experiment, names
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment, names
 from mglru.kernel_id import KernelId
 from mglru.lab_version import lab_version
 from mglru.paths import REPO, cache_root

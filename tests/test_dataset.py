@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mglru import dataset, process
-from mglru.dataset import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset, dataset_image
+from mglru import dataset, dataset_spec, process
+from mglru.dataset import dataset_image
+from mglru.dataset_spec import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset
 from mglru.errors import LabError
 from mglru.guest_build import guest_program
 
@@ -55,7 +56,7 @@ def test_the_file_is_on_the_image_and_nothing_else_in_the_cache(cache: Path) -> 
     image = dataset_image(FILE)
     assert image.stat().st_size == 16 << 20
     assert "Size: 2097152" in dump(image, "stat /file")
-    assert [path.name for path in image.parent.iterdir()] == [dataset.IMAGE]
+    assert [path.name for path in image.parent.iterdir()] == [dataset_spec.IMAGE]
 
 
 def test_an_empty_dataset_is_an_empty_file_system(cache: Path) -> None:
@@ -73,12 +74,12 @@ def test_data_that_does_not_fit_names_the_setting(cache: Path) -> None:
 def test_an_interrupted_load_leaves_no_half_image(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_self: FileDataset, directory: Path, _note: object) -> None:
+    def interrupted(_spec: FileDataset, directory: Path) -> None:
         (directory / "file").write_bytes(b"half")
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(FileDataset, "fill", interrupted)
+        patch.setattr(dataset, "_write_file", interrupted)
         with pytest.raises(KeyboardInterrupt):
             dataset_image(FILE)
     assert left_behind(cache) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.errors import UsageError
-from mglru.experiment import load_experiment
+from mglru.experiment_load import load_experiment
 from mglru.filesystem import MKFS, check_kernels
 from mglru.kernel_id import KernelId
 from mglru.packages import FILESYSTEMS, TEST

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.paths import EXPERIMENTS, REPO
 
 FAMILIES = sorted(path.stem for path in (EXPERIMENTS / "harm").glob("*.toml"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.errors import UsageError
-from mglru.experiment import load_experiment, names
+from mglru.experiment_load import load_experiment, names
 
 STEP = """
 [[steps]]

@@ -13,7 +13,8 @@ import pytest
 from mglru import prepared
 from mglru.build import Build
 from mglru.errors import LabError, UsageError
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.paths import cache_root
 from mglru.prepared import prepared_image
 from mglru.ui import Ui

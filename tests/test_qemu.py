@@ -19,7 +19,8 @@ from mglru.counters import cpu_figures
 from mglru.dataset import dataset_image
 from mglru.errors import LabError, UsageError
 from mglru.events import Counters
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.guest_build import guest_program
 from mglru.guest_root import PLAN, host_programs, libraries, make_root
 from mglru.kernel_id import KernelId

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru.dataset import PreparedDataset, dataset_image
-from mglru.experiment import load_experiment
+from mglru.dataset import dataset_image
+from mglru.dataset_spec import PreparedDataset
+from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId
 from mglru.plan import Inputs, make_plan
 from mglru.results import BootRecord

@@ -9,8 +9,10 @@ import pytest
 
 from mglru import prepared
 from mglru.build import Build, find_build
-from mglru.dataset import PreparedDataset, dataset_image
-from mglru.experiment import Experiment, load_experiment
+from mglru.dataset import dataset_image
+from mglru.dataset_spec import PreparedDataset
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord

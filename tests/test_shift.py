@@ -12,7 +12,7 @@ import pytest
 
 from mglru import channel
 from mglru.events import Counters, Progress
-from mglru.experiment import load_experiment
+from mglru.experiment_load import load_experiment
 from mglru.guest_build import CFLAGS, STATIC, programs
 from mglru.paths import GUEST, REPO
 from mglru.shift import shift_figures

@@ -12,7 +12,7 @@ from mglru.build import find_build
 from mglru.cli import cli
 from mglru.dataset import dataset_image
 from mglru.errors import UsageError
-from mglru.experiment import load_experiment
+from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, SMP, THREADS
 from mglru.recipe import make_recipe

@@ -14,7 +14,7 @@ import sweep_tools
 from made_runs import made_info, made_run
 from mglru import cli, run, suite_run
 from mglru.errors import ExitCode, GuestDiedError, LabError, UsageError
-from mglru.experiment import load_experiment
+from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId, parse_list
 from mglru.results import BootRecord, RunResult, load
 from mglru.suite_file import SuiteFile, load_old

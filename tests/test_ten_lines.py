@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mglru.dataset import dataset_image
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.paths import REPO
 from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs

@@ -14,7 +14,8 @@ import pytest
 
 from mglru import cli, program_output, trial, user_files, verdict
 from mglru.command import Command, resolve
-from mglru.dataset import DirectoryDataset, dataset_image
+from mglru.dataset import dataset_image
+from mglru.dataset_spec import DirectoryDataset
 from mglru.errors import ExitCode, LabError, UsageError
 from mglru.experiment import Swap
 from mglru.guest_files import WORK_DIRECTORY, Places, visible

@@ -14,7 +14,8 @@ import pytest
 
 from mglru import cli, trial, user_files, verdict
 from mglru.command import resolve
-from mglru.dataset import DirectoryDataset, dataset_image
+from mglru.dataset import dataset_image
+from mglru.dataset_spec import DirectoryDataset
 from mglru.errors import ExitCode
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible

@@ -15,7 +15,7 @@ import pytest
 
 from mglru import apt, channel, userland
 from mglru.errors import ExitCode, LabError, UsageError
-from mglru.experiment import load_experiment
+from mglru.experiment_load import load_experiment
 from mglru.guest_places import guest_path
 from mglru.kernel_id import KernelId
 from mglru.provenance import run_info

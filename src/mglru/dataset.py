@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is on the guest's disk when a run starts: made once, cached as an image.
+"""The image of the guest's disk when a run starts: made once from its spec, cached.
 
 Most kinds are made on the host, here; `prepared` is made inside a guest, see prepared.py.
 """
@@ -11,24 +11,29 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from mglru import process, user_files
+from mglru.dataset_spec import (
+    IMAGE,
+    TMP,
+    TREE,
+    WORK,
+    DirectoryDataset,
+    EmptyDataset,
+    FileDataset,
+    HostMade,
+    LevelDbDataset,
+    SourceDataset,
+    WiredTigerDataset,
+)
 from mglru.guest_build import guest_program
 from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.source import get_source
 
 Note = Callable[[str], None]
 
-IMAGE = "image"
-# Where a DirectoryDataset has the copy, and where the programs' temporary files go.
-WORK = "work"
-TMP = "tmp"
-# Where a SourceDataset has its directories.
-TREE = "tree"
 SEED = 1
 LIMIT_SECONDS = 1800
 # Everything in a file system that would otherwise come from the clock or from chance.
@@ -40,236 +45,78 @@ EXT4_OPTIONS = f"hash_seed={HASH_SEED},lazy_itable_init=0,lazy_journal_init=0,ro
 FORMAT = 1
 
 
-class _Dataset(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    size_mb: int = Field(gt=0, le=65_536)
-
-    @property
-    def too_small(self) -> str:
-        """What to do if the data does not fit."""
-        return "if the data does not fit, raise size_mb in the experiment's [dataset]"
-
-
-class WiredTigerDataset(_Dataset):
-    """A WiredTiger table as MongoDB lays out a collection, without compression.
-
-    Attributes:
-        size_mb: of the file system and the disk.
-        records: how many.
-        record_bytes: of each record.
-        leaf_page_kb: the largest leaf page.
-    """
-
-    kind: Literal["wiredtiger"]
-    records: int = Field(gt=0)
-    record_bytes: int = Field(default=1000, gt=0)
-    leaf_page_kb: int = Field(default=32, gt=0)
-
-    def fill(self, directory: Path, note: Note) -> None:
-        """Load the table."""
-        process.run(
-            [
-                *(guest_program("ycsb_wiredtiger", note), "load", "--home", directory),
-                *("--records", str(self.records), "--record-bytes", str(self.record_bytes)),
-                *("--leaf-kb", str(self.leaf_page_kb), "--seed", str(SEED)),
-            ],
-            purpose="load the WiredTiger database",
-            limit_seconds=LIMIT_SECONDS,
-        )
-
-    @property
-    def bytes(self) -> int:
-        """About how much `fill` writes."""
-        return self.records * (self.record_bytes + 100)
-
-
-class LevelDbDataset(_Dataset):
-    """A LevelDB database, without compression; keys of 16 bytes.
-
-    Attributes:
-        size_mb: of the file system and the disk.
-        records: how many.
-        value_bytes: of each value.
-    """
-
-    kind: Literal["leveldb"]
-    records: int = Field(gt=0)
-    value_bytes: int = Field(default=200, gt=0)
-
-    def fill(self, directory: Path, note: Note) -> None:
-        """Load the database."""
-        process.run(
-            [
-                *(guest_program("get_scan_leveldb", note), "load", "--home", directory),
-                *("--records", str(self.records), "--value-bytes", str(self.value_bytes)),
-                *("--seed", str(SEED)),
-            ],
-            purpose="load the LevelDB database",
-            limit_seconds=LIMIT_SECONDS,
-        )
-
-    @property
-    def bytes(self) -> int:
-        """About how much `fill` writes, with what LevelDB rewrites on the way."""
-        return 2 * self.records * (self.value_bytes + 40)
-
-
-class FileDataset(_Dataset):
-    """One file named `file`, of bytes that do not compress.
-
-    Attributes:
-        size_mb: of the file system and the disk.
-        file_mb: of the file.
-    """
-
-    kind: Literal["file"]
-    file_mb: int = Field(gt=0)
-
-    def fill(self, directory: Path, note: Note) -> None:
-        """Write the file."""
-        del note
-        rng = np.random.default_rng(SEED)
-        with (directory / "file").open("wb") as file:
-            for _ in range(self.file_mb):
-                file.write(rng.bytes(1 << 20))
-
-    @property
-    def bytes(self) -> int:
-        """How much `fill` writes."""
-        return self.file_mb << 20
-
-
-class EmptyDataset(_Dataset):
-    """An empty file system."""
-
-    kind: Literal["empty"]
-
-    def fill(self, directory: Path, note: Note) -> None:
-        """Leave the directory empty."""
-        del directory, note
-
-    @property
-    def bytes(self) -> int:
-        """Nothing is written."""
-        return 0
-
-
-class DirectoryDataset(_Dataset):
-    """A copy of one of the user's directories in `work`, and beside it an empty `tmp`.
-
-    Files keep their names, contents, modes and times of change; all belong to root.
-
-    Attributes:
-        path: which directory; None: `work` is empty.
-        digest: of its content, see `user_files.read`. The image is kept by this, not by the path.
-        content_bytes: of what it holds.
-        inodes: how many files the file system can have.
-    """
-
-    kind: Literal["directory"]
-    path: str | None = Field(default=None, exclude=True)
-    digest: str
-    content_bytes: int = Field(ge=0)
-    inodes: int = Field(gt=0)
-
-    def fill(self, directory: Path, note: Note) -> None:
-        """Copy the directory."""
-        del note
-        work, tmp = directory / WORK, directory / TMP
-        if self.path is None:
-            work.mkdir()
-        else:
-            user_files.copy(Path(self.path), work, self.digest)
-        tmp.mkdir()
-        for path, mode in ((directory, 0o755), (work, 0o755), (tmp, 0o1777)):
-            path.chmod(mode)
-            os.utime(path, (TIME, TIME))
-        user_files.forget_old(cache_dir("datasets"), f"{self.kind}-*")
-
-    @property
-    def bytes(self) -> int:
-        """How much `fill` copies."""
-        return self.content_bytes
-
-    @property
-    def too_small(self) -> str:
-        """What to do if the data does not fit."""
-        return "if the data does not fit, give a larger --disk-size"
-
-
-class SourceDataset(_Dataset):
-    """Directories of the source of Linux, as it is, in `tree`: a real tree of many small files.
-
-    Attributes:
-        size_mb: of the file system and the disk.
-        base: which of the lab's kernels.
-        paths: the directories, relative to the top of the source.
-    """
-
-    kind: Literal["source"]
-    base: Literal["6.12", "7.3"] = "6.12"
-    paths: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_/-]*$")], ...] = Field(
-        min_length=1
+def _fill_wiredtiger(spec: WiredTigerDataset, directory: Path, note: Note) -> None:
+    process.run(
+        [
+            *(guest_program("ycsb_wiredtiger", note), "load", "--home", directory),
+            *("--records", str(spec.records), "--record-bytes", str(spec.record_bytes)),
+            *("--leaf-kb", str(spec.leaf_page_kb), "--seed", str(SEED)),
+        ],
+        purpose="load the WiredTiger database",
+        limit_seconds=LIMIT_SECONDS,
     )
 
-    def fill(self, directory: Path, note: Note) -> None:
-        """Copy the directories."""
-        source = get_source(self.base, note=note)
-        tree = directory / TREE
-        tree.mkdir()
-        process.run(
-            ["cp", "-a", "--parents", "-t", tree, *self.paths],
-            purpose=f"copy {', '.join(self.paths)} of {source.origin}",
-            cwd=source.path,
-            limit_seconds=LIMIT_SECONDS,
-            next_step="see `paths` in the experiment's [dataset]",
-        )
 
-    @property
-    def bytes(self) -> int:
-        """The most that `fill` can copy."""
-        return self.size_mb << 20
+def _fill_leveldb(spec: LevelDbDataset, directory: Path, note: Note) -> None:
+    process.run(
+        [
+            *(guest_program("get_scan_leveldb", note), "load", "--home", directory),
+            *("--records", str(spec.records), "--value-bytes", str(spec.value_bytes)),
+            *("--seed", str(SEED)),
+        ],
+        purpose="load the LevelDB database",
+        limit_seconds=LIMIT_SECONDS,
+    )
 
 
-class PreparedStep(BaseModel):
-    """One program that makes data inside a guest.
-
-    Attributes:
-        label: names the step in messages.
-        argv: the program and its arguments, with placeholders.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    label: str = Field(pattern=r"^[a-z0-9_]+$")
-    argv: tuple[str, ...] = Field(min_length=1)
+def _write_file(spec: FileDataset, directory: Path) -> None:
+    rng = np.random.default_rng(SEED)
+    with (directory / "file").open("wb") as file:
+        for _ in range(spec.file_mb):
+            file.write(rng.bytes(1 << 20))
 
 
-class PreparedDataset(_Dataset):
-    """What programs of the experiment's userland wrote to an empty file system, in a guest.
+def _copy_directory(spec: DirectoryDataset, directory: Path) -> None:
+    work, tmp = directory / WORK, directory / TMP
+    if spec.path is None:
+        work.mkdir()
+    else:
+        user_files.copy(Path(spec.path), work, spec.digest)
+    tmp.mkdir()
+    for path, mode in ((directory, 0o755), (work, 0o755), (tmp, 0o1777)):
+        path.chmod(mode)
+        os.utime(path, (TIME, TIME))
+    user_files.forget_old(cache_dir("datasets"), f"{spec.kind}-*")
 
-    Attributes:
-        size_mb: of the file system and the disk.
-        memory_mb: of the guest that makes it, which also holds the disk.
-        steps: the programs, one after another.
-    """
 
-    kind: Literal["prepared"]
-    memory_mb: int = Field(default=2048, ge=64, le=65_536)
-    steps: tuple[PreparedStep, ...] = Field(min_length=1)
+def _copy_source(spec: SourceDataset, directory: Path, note: Note) -> None:
+    source = get_source(spec.base, note=note)
+    tree = directory / TREE
+    tree.mkdir()
+    process.run(
+        ["cp", "-a", "--parents", "-t", tree, *spec.paths],
+        purpose=f"copy {', '.join(spec.paths)} of {source.origin}",
+        cwd=source.path,
+        limit_seconds=LIMIT_SECONDS,
+        next_step="see `paths` in the experiment's [dataset]",
+    )
 
 
-HostMade = (
-    WiredTigerDataset
-    | LevelDbDataset
-    | FileDataset
-    | EmptyDataset
-    | DirectoryDataset
-    | SourceDataset
-)
-DatasetSpec = Annotated[HostMade | PreparedDataset, Field(discriminator="kind")]
-"""The table [dataset] of an experiment."""
+def _fill(spec: HostMade, directory: Path, note: Note) -> None:
+    """Put into a directory what shall be on the disk."""
+    match spec:
+        case WiredTigerDataset():
+            _fill_wiredtiger(spec, directory, note)
+        case LevelDbDataset():
+            _fill_leveldb(spec, directory, note)
+        case FileDataset():
+            _write_file(spec, directory)
+        case DirectoryDataset():
+            _copy_directory(spec, directory)
+        case SourceDataset():
+            _copy_source(spec, directory, note)
+        case EmptyDataset():
+            pass
 
 
 def dataset_image(spec: HostMade, note: Note | None = None) -> Path:
@@ -314,7 +161,7 @@ def _make(spec: HostMade, target: Path, note: Note) -> None:
     with staged(target) as staging:
         data = staging / "data"
         data.mkdir()
-        spec.fill(data, note)
+        _fill(spec, data, note)
         _make_image(data, staging / IMAGE, spec)
         _remove(data)
 

@@ -6,9 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -16,29 +13,17 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    TypeAdapter,
-    ValidationError,
     model_validator,
 )
 
-from mglru import experiment_files
-from mglru.dataset import DatasetSpec
-from mglru.errors import UsageError
+from mglru.dataset_spec import DatasetSpec
 from mglru.filesystem import LEAST_MB, Filesystem
 from mglru.kernel_id import KernelId
-from mglru.paths import EXPERIMENTS
 from mglru.trace import TraceSpec
 
 Table = dict[str, Any]
 # What passes for time in a guest.
 Time = Literal["virtual", "real", "instructions"]
-
-# Short names for what is varied most.
-ALIASES = {
-    "limit": "memcg.memory.max",
-    "retain": "memcg_optional.memory.retain",
-    "zipf": "trace.theta",
-}
 
 # Latency and bandwidth of the disks that people have: an NVMe drive of a server, and a hard
 # disk with its seeks.
@@ -329,89 +314,3 @@ class Experiment(_Model):
         if self.disk.filesystem == "ext4":
             del fields["disk"]["filesystem"]
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-
-
-def names(directory: Path = EXPERIMENTS) -> list[str]:
-    """Return the names of all experiments.
-
-    Raises:
-        UsageError: two files have one name.
-    """
-    return list(experiment_files.find(directory))
-
-
-def load_experiment(
-    name: str, settings: Iterable[str] = (), directory: Path = EXPERIMENTS
-) -> Experiment:
-    """Read an experiment, with `key=value` settings that replace what its file says.
-
-    Args:
-        name: the experiment's name, or `NAME:POINT` for one of its points.
-        settings: `table.key=value`, `key=value`, or a short name of ALIASES; after those of
-            the point.
-        directory: where the TOML files lie.
-
-    Raises:
-        UsageError: no such experiment, point or key, or a value that does not fit.
-    """
-    family, point = experiment_files.split_name(name)
-    table = experiment_files.read(family, directory)
-    for setting in (*_point_settings(table, family, point), *settings):
-        _set(table, setting)
-    try:
-        return Experiment.model_validate({**table, "name": name})
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
-            for problem in error.errors(include_url=False)
-        )
-        raise UsageError(
-            f"experiment {name}: {problems}",
-            next_step=f"see {experiment_files.find(directory)[family]}",
-        ) from error
-
-
-def _point_settings(table: Table, family: str, name: str) -> tuple[str, ...]:
-    if not name:
-        return ()
-    try:
-        points = TypeAdapter(tuple[Point, ...]).validate_python(table.get("points", ()))
-    except ValidationError:
-        # The experiment as a whole is refused for it, with what is wrong.
-        return ()
-    for point in points:
-        if point.name == name:
-            return point.set
-    known = ", ".join(point.name for point in points) or "none"
-    raise UsageError(f"experiment {family} has no point '{name}'", next_step=f"its points: {known}")
-
-
-def _set(table: Table, setting: str) -> None:
-    key, equals, text = setting.partition("=")
-    key = ALIASES.get(key.strip(), key.strip())
-    if not equals or not key:
-        raise UsageError(f"'{setting}' is not key=value", next_step="as in --set limit=200M")
-    section, dot, rest = key.partition(".")
-    value = _value(text)
-    if not dot:
-        parameters = table.get("parameters", {})
-        if key in parameters:
-            parameters[key] = value
-        elif isinstance(table.get(key), dict):
-            raise UsageError(f"'{key}' is a table", next_step=f"set one of its keys: {key}.KEY=...")
-        else:
-            table[key] = value
-        return
-    inner = table.setdefault(section, {})
-    if not isinstance(inner, dict):
-        raise UsageError(f"'{section}' is not a table", next_step="see the experiment's file")
-    # memory.max and vm.dirty_ratio are written as strings, whatever they look like
-    inner[rest] = text if section in ("memcg", "memcg_optional", "sysctl") else value
-
-
-def _value(text: str) -> object:
-    """Read a value as TOML would, else as a plain string."""
-    try:
-        return tomllib.loads(f"x = {text}")["x"]
-    except tomllib.TOMLDecodeError:
-        return text

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from mglru import process
-from mglru.dataset import IMAGE, TIME, make_ext4
+from mglru.dataset import TIME, make_ext4
+from mglru.dataset_spec import IMAGE
 from mglru.paths import cache_dir, locked, require_space, staged
 
 # What guest/init.c mounts things on.

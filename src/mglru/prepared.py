@@ -16,7 +16,8 @@ from pathlib import Path
 from mglru import channel, process
 from mglru.boot_check import Expectation, problems, prove
 from mglru.build import Build
-from mglru.dataset import IMAGE, LIMIT_SECONDS, SEED, EmptyDataset, PreparedDataset, dataset_image
+from mglru.dataset import LIMIT_SECONDS, SEED, dataset_image
+from mglru.dataset_spec import IMAGE, EmptyDataset, PreparedDataset
 from mglru.errors import LabError, UsageError
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program

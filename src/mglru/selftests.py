@@ -13,7 +13,8 @@ from pathlib import Path
 
 from mglru import boot_check, channel
 from mglru.build import Build
-from mglru.dataset import EmptyDataset, dataset_image
+from mglru.dataset import dataset_image
+from mglru.dataset_spec import EmptyDataset
 from mglru.errors import UsageError
 from mglru.experiment import Disk
 from mglru.guest_build import guest_program

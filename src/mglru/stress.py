@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru import console
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.machines import MACHINES, THREADS
 from mglru.results import BootRecord
 

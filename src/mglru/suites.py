@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.errors import UsageError
-from mglru.experiment import Experiment, load_experiment, names
+from mglru.experiment import Experiment
 from mglru.experiment_files import POINT_MARK, split_name
+from mglru.experiment_load import load_experiment, names
 from mglru.paths import EXPERIMENTS
 
 # Experiments that lie in no folder and name no suite.

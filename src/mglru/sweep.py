@@ -9,7 +9,8 @@ from typing import Protocol
 
 from mglru import resume
 from mglru.errors import UsageError
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.results import BootRecord, RunInfo
 from mglru.run import Job, failures, run_in_any_order
 from mglru.sweep_file import Sweep

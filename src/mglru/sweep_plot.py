@@ -11,7 +11,7 @@ import vl_convert
 
 from mglru import sweep_tables
 from mglru.errors import LabError, UsageError
-from mglru.experiment import ALIASES
+from mglru.settings import ALIASES
 from mglru.sweep_file import Sweep
 from mglru.sweep_tables import MetricTable
 from mglru.vary import Settings, Value, describe, full_name, size_bytes

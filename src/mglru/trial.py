@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from mglru.command import Command
-from mglru.dataset import TMP, DirectoryDataset
+from mglru.dataset_spec import TMP, DirectoryDataset
 from mglru.errors import UsageError
 from mglru.experiment import DISK_PRESETS, Disk, Experiment, Guest, Metric, Sample, Step, Swap
 from mglru.guest_files import WORK_DIRECTORY

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mglru.errors import UsageError
-from mglru.experiment import ALIASES
+from mglru.settings import ALIASES
 
 Value = str | int | float
 Settings = dict[str, Value]

@@ -14,7 +14,7 @@ from mglru.bound_file import BoundFile
 from mglru.cli.common import source_option
 from mglru.cli.run import DEMO_KERNELS, Session
 from mglru.errors import ExitCode, UsageError
-from mglru.experiment import load_experiment
+from mglru.experiment_load import load_experiment
 from mglru.kernel_id import parse_list
 from mglru.provenance import lab_commit
 from mglru.results import ResultFile

@@ -14,8 +14,8 @@ from mglru.cli.run import Session, report_failures
 from mglru.compare import Named, compare
 from mglru.confirm import CONFIRMING_SEED, all_hold, check_found, check_seeds, findings
 from mglru.errors import ExitCode, UsageError
-from mglru.experiment import load_experiment
 from mglru.experiment_files import split_name
+from mglru.experiment_load import load_experiment
 from mglru.kernel_id import parse_list
 from mglru.marks import MIN_PAIRS
 from mglru.paths import RESULTS

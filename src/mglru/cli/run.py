@@ -18,7 +18,8 @@ from mglru.cli.suite import KERNELS, run_suite
 from mglru.cli.suite import Options as SuiteOptions
 from mglru.compare import Named
 from mglru.errors import ExitCode, UsageError
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.filesystem import check_kernels
 from mglru.ingredients import get_ingredients
 from mglru.kernel_id import KernelId, parse_list

@@ -15,7 +15,8 @@ from mglru.cli.matrix import check_matrices
 from mglru.cli.run import Session, report_failures
 from mglru.cli.tested import tested
 from mglru.errors import ExitCode, UsageError
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.recipe import make_recipe
 from mglru.results import ResultFile

@@ -15,7 +15,8 @@ from mglru.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
 from mglru.cluster import ClusterEngine, check_address
 from mglru.errors import ExitCode, UsageError
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients
 from mglru.kernel_id import KernelId, parse_list
 from mglru.output_file import STDOUT

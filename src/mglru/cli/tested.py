@@ -13,7 +13,7 @@ from rich.table import Table
 from mglru import apt, packages, tested_file
 from mglru.build import Build, build_kernel
 from mglru.errors import ExitCode, UsageError
-from mglru.experiment import load_experiment
+from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients
 from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.paths import PATCHES

@@ -10,7 +10,8 @@ from mglru import stats
 from mglru.bound_file import Bound
 from mglru.compare import Comparison, Named, compare
 from mglru.errors import LabError
-from mglru.experiment import Experiment, load_experiment
+from mglru.experiment import Experiment
+from mglru.experiment_load import load_experiment
 from mglru.report.charts_bound import Distance, bound_chart, distances, optimum
 from mglru.report.charts_latency import latency_charts
 from mglru.report.charts_ratio import ratio_chart

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From an experiment's name, and settings, to the experiment: its TOML file read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from mglru import experiment_files
+from mglru.errors import UsageError
+from mglru.experiment import Experiment, Point
+from mglru.paths import EXPERIMENTS
+from mglru.settings import Table, apply_setting
+
+
+def names(directory: Path = EXPERIMENTS) -> list[str]:
+    """Return the names of all experiments.
+
+    Raises:
+        UsageError: two files have one name.
+    """
+    return list(experiment_files.find(directory))
+
+
+def load_experiment(
+    name: str, settings: Iterable[str] = (), directory: Path = EXPERIMENTS
+) -> Experiment:
+    """Read an experiment, with `key=value` settings that replace what its file says.
+
+    Args:
+        name: the experiment's name, or `NAME:POINT` for one of its points.
+        settings: `table.key=value`, `key=value`, or a short name of ALIASES; after those of
+            the point.
+        directory: where the TOML files lie.
+
+    Raises:
+        UsageError: no such experiment, point or key, or a value that does not fit.
+    """
+    family, point = experiment_files.split_name(name)
+    table = experiment_files.read(family, directory)
+    for setting in (*_point_settings(table, family, point), *settings):
+        apply_setting(table, setting)
+    try:
+        return Experiment.model_validate({**table, "name": name})
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
+            for problem in error.errors(include_url=False)
+        )
+        raise UsageError(
+            f"experiment {name}: {problems}",
+            next_step=f"see {experiment_files.find(directory)[family]}",
+        ) from error
+
+
+def _point_settings(table: Table, family: str, name: str) -> tuple[str, ...]:
+    if not name:
+        return ()
+    try:
+        points = TypeAdapter(tuple[Point, ...]).validate_python(table.get("points", ()))
+    except ValidationError:
+        # The experiment as a whole is refused for it, with what is wrong.
+        return ()
+    for point in points:
+        if point.name == name:
+            return point.set
+    known = ", ".join(point.name for point in points) or "none"
+    raise UsageError(f"experiment {family} has no point '{name}'", next_step=f"its points: {known}")
