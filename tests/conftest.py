@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru.ui import Ui
+from mglru.core.ui import Ui
 
 
 @pytest.fixture

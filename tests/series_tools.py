@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from mglru.git import git, identity
+from mglru.core.git import git, identity
 
 VMSCAN = "".join(f"line {number}\n" for number in range(1, 61))
 FILES = {

@@ -13,16 +13,16 @@ from mglru import bound as bounds
 from mglru import bound_table
 from mglru.accesses import RECORD, Accesses, Kind, read_accesses
 from mglru.bound_file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
+from mglru.core.errors import LabError, UsageError
+from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import FileDataset
-from mglru.errors import LabError, UsageError
 from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId
 from mglru.results import BootRecord
 from mglru.run import Job, make_jobs, run_job
 from mglru.simulate import POLICIES, next_access, simulate
 from mglru.timeline_model import Timeline
-from mglru.ui import Ui
 from test_guest import kernel_build
 
 Event = tuple[int, int, int, int, int]

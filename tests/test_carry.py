@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mglru.core.paths import PATCHES
 from mglru.overlay import copy_touched, touched_files
-from mglru.paths import PATCHES
 from mglru.series import Series, load_series
 from mglru.source import Source, cached
 from mglru.tree import export_tree, make_tree

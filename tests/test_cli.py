@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mglru import cli
-from mglru.errors import ExitCode
-from mglru.paths import REPO
+from mglru.core.errors import ExitCode
+from mglru.core.paths import REPO
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

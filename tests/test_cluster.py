@@ -17,17 +17,18 @@ from pathlib import Path
 import pytest
 
 import sweep_tools
-from mglru import cluster, process
+from mglru import cluster
 from mglru.build import planned
 from mglru.cluster import ClusterEngine
 from mglru.cluster_task import Answer, Refusal, Task, make_task
 from mglru.cluster_worker import Room, run_task
-from mglru.errors import ExitCode, LabError
+from mglru.core import process
+from mglru.core.errors import ExitCode, LabError
+from mglru.core.paths import REPO, cache_root
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment, names
 from mglru.kernel_id import KernelId
 from mglru.lab_version import lab_version
-from mglru.paths import REPO, cache_root
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import Job

@@ -13,8 +13,8 @@ import pytest
 
 from mglru import spread, tables
 from mglru.compare import Comparison, Named, compare, load_named
-from mglru.errors import UsageError
-from mglru.figures import number
+from mglru.core.errors import UsageError
+from mglru.core.figures import number
 from mglru.marks import Mark
 from mglru.results import (
     BootRecord,

@@ -13,7 +13,7 @@ from made_runs import made_info, made_run
 from mglru import cli, confirm, confirm_table, provenance, recording, series_state
 from mglru.compare import Comparison, Named, compare
 from mglru.confirm import Outcome, all_hold, check_found, check_seeds, findings
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
 from mglru.results import Headline, ResultFile, RunResult, save
 from mglru.series import load_series
 

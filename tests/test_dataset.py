@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mglru import dataset, dataset_spec, process
+from mglru import dataset, dataset_spec
+from mglru.core import process
+from mglru.core.errors import LabError
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset
-from mglru.errors import LabError
 from mglru.guest_build import guest_program
 
 FILE = FileDataset(kind="file", size_mb=16, file_mb=2)

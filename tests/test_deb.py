@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from mglru import kconfig
 from mglru.cli.deb import advice
 from mglru.cli.deb import deb as command
+from mglru.core.errors import LabError, UsageError
 from mglru.deb import BYTES_AN_OPTION, expected_seconds, make_plan, options_on
 from mglru.deb_config import (
     NEEDED,
@@ -21,7 +22,6 @@ from mglru.deb_config import (
     of_this_machine,
     requested,
 )
-from mglru.errors import LabError, UsageError
 from mglru.kernel_id import KernelId
 from mglru.series import Series
 from mglru.source import Source

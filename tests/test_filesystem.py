@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.experiment_load import load_experiment
 from mglru.filesystem import MKFS, check_kernels
 from mglru.kernel_id import KernelId

@@ -19,12 +19,12 @@ import pytest
 from mglru import channel, console
 from mglru.boot_check import Expectation, problems, prove
 from mglru.build import Build, find_build
-from mglru.errors import LabError
+from mglru.core.errors import LabError
+from mglru.core.paths import REPO
 from mglru.guest_build import guest_program
 from mglru.guest_places import guest_path
 from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest
-from mglru.paths import REPO
 from mglru.plan import _line
 from mglru.recipe import make_recipe
 from mglru.selfcheck import GUEST_KERNELS

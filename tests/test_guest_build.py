@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mglru import guest_build, process, wiredtiger
-from mglru.errors import LabError, UsageError
+from mglru import guest_build, wiredtiger
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import GUEST
 from mglru.guest_build import guest_program
-from mglru.paths import GUEST
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from made_runs import Values, made_run
 from mglru import suite_table
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.harm import harm, judged_kernel, point_harm
 from mglru.harm_measures import READ, SECONDS, TAIL, WRITTEN, figures
 from mglru.results import Headline

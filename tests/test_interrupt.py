@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from mglru import apt
-from mglru.errors import ExitCode
-from mglru.paths import REPO
+from mglru.core.errors import ExitCode
+from mglru.core.paths import REPO
 
 # Stands in for make, for a kernel that never finishes until the file `go` exists.
 MAKE = """#!/bin/sh

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from mglru import kconfig
-from mglru.errors import LabError
+from mglru.core.errors import LabError
+from mglru.core.paths import KCONFIG
 from mglru.kernel_id import KernelId
-from mglru.paths import KCONFIG
 
 
 def test_a_later_line_wins_and_unset_is_n() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
 from mglru.kernel_id import KernelId, parse_list
 
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from made_runs import made_run
-from mglru import stats, tables
+from mglru import tables
 from mglru.baseline import baseline_of
 from mglru.compare import Comparison, Named, compare
+from mglru.core import stats
 from mglru.humps import two_humps
 from mglru.marks import MIN_PAIRS, Mark, judge
 from mglru.report import page

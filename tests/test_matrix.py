@@ -11,7 +11,8 @@ import pytest
 
 from mglru import matrix_objects
 from mglru.cli.matrix import render
-from mglru.errors import ExitCode, LabError, UsageError
+from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.core.ui import Ui
 from mglru.kernel_id import SERIES_BASES
 from mglru.matrix import Outcome, check_matrix, compare, to_document
 from mglru.matrix_build import Side, Task, compile_side, stock_and_next
@@ -20,7 +21,6 @@ from mglru.matrix_messages import Message, new_messages, read_messages
 from mglru.matrix_objects import enabled_objects, sources_of
 from mglru.series import Series, load_series
 from mglru.source import Source, cached
-from mglru.ui import Ui
 from series_tools import FILES, Forge, write_files
 
 # Kbuild in few lines: the targets that the matrix uses, with an output directory.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mglru import models, models_table
-from mglru.errors import LabError, UsageError
+from mglru.core.errors import LabError, UsageError
 from mglru.models import Misses
 from mglru.simulate import write_requests
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru.errors import LabError
+from mglru.core.errors import LabError
 from mglru.overlay import Overlay, link_tree, make_overlay, sync_overlay
 from mglru.patching import PatchError
 from mglru.series import Patch, load_series

@@ -10,7 +10,7 @@ import pytest
 
 from made_runs import made_run
 from mglru import cli, overview
-from mglru.errors import ExitCode
+from mglru.core.errors import ExitCode
 from mglru.overview import MOST_ROWS
 from mglru.results import Headline, RunResult, save
 from mglru.series import load_series

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mglru.errors import LabError
-from mglru.paths import cache_dir, staged
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir, staged
 
 
 def test_a_cache_that_cannot_be_written_says_what_to_do(

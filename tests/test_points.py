@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.experiment_load import load_experiment, names
 
 STEP = """

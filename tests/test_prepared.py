@@ -12,12 +12,12 @@ import pytest
 
 from mglru import prepared
 from mglru.build import Build
-from mglru.errors import LabError, UsageError
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import cache_root
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
-from mglru.paths import cache_root
 from mglru.prepared import prepared_image
-from mglru.ui import Ui
 from mglru.userland import Userland, get_userland
 from test_guest import kernel_build
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru import process
-from mglru.errors import ExitCode, LabError
-from mglru.paths import REPO
+from mglru.core import process
+from mglru.core.errors import ExitCode, LabError
+from mglru.core.paths import REPO
 
 
 def alive(pid: int) -> bool:

@@ -15,9 +15,10 @@ from mglru import channel, qemu
 from mglru.boot_check import Expectation, prove
 from mglru.build import Build, find_build
 from mglru.cli import cli
+from mglru.core.errors import LabError, UsageError
+from mglru.core.ui import Ui
 from mglru.counters import cpu_figures
 from mglru.dataset import dataset_image
-from mglru.errors import LabError, UsageError
 from mglru.events import Counters
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
@@ -33,7 +34,6 @@ from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS, SMP_KERNEL
 from mglru.source import cached
-from mglru.ui import Ui
 
 GB = 1 << 30
 

@@ -9,8 +9,8 @@ import pytest
 from mglru import overview, readme, tables
 from mglru.cli.results import suite_text
 from mglru.compare import compare, load_named
-from mglru.errors import UsageError
-from mglru.paths import REPO, RESULTS
+from mglru.core.errors import UsageError
+from mglru.core.paths import REPO, RESULTS
 from mglru.results import load
 
 

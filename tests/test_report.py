@@ -19,11 +19,11 @@ import report_inputs
 from mglru import sweep_file
 from mglru.cli import cli
 from mglru.compare import Named, compare
-from mglru.errors import LabError, UsageError
-from mglru.figures import factor
+from mglru.core.errors import LabError, UsageError
+from mglru.core.figures import factor
+from mglru.core.paths import REPO, RESULTS
 from mglru.latency import Histogram
 from mglru.marks import Mark
-from mglru.paths import REPO, RESULTS
 from mglru.report import page as pages
 from mglru.report import palette, thin
 from mglru.report.charts_bound import distances

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import report_inputs
-from mglru.paths import RESULTS
+from mglru.core.paths import RESULTS
 from mglru.report import page as pages
 from mglru.report.inputs import load_inputs
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru.errors import ExitCode, LabError, UsageError
+from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.results import (
     FORMAT,
     BootRecord,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import PreparedDataset
 from mglru.experiment_load import load_experiment
@@ -15,7 +16,6 @@ from mglru.plan import Inputs, make_plan
 from mglru.results import BootRecord
 from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import FILESYSTEMS_KERNEL
-from mglru.ui import Ui
 from test_guest import kernel_build
 from test_run import run
 

@@ -9,6 +9,7 @@ import pytest
 
 from mglru import prepared
 from mglru.build import Build, find_build
+from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import PreparedDataset
 from mglru.experiment import Experiment
@@ -19,7 +20,6 @@ from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source import cached
-from mglru.ui import Ui
 from mglru.userland import get_userland
 
 pytestmark = pytest.mark.guest

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
+from mglru.core.ui import Ui
 from mglru.machines import UML
 from mglru.selftests import run_selftests
 from mglru.selftests_build import selftest_programs
 from mglru.tap import WHOLE, Result
-from mglru.ui import Ui
 from test_guest import kernel_build
 
 pytestmark = pytest.mark.guest

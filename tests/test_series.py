@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru import paths, series_file
-from mglru.errors import ExitCode, LabError, UsageError
+from mglru import series_file
+from mglru.core import paths
+from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.patchfile import PatchFormatError, read_changes, read_message
 from mglru.series import load_lab_series, load_series
 from mglru.series_merge import Exported, merge_series

@@ -10,7 +10,7 @@ import pytest
 
 from mglru import tested
 from mglru.checkpatch import Finding, checkpatch, parse_output
-from mglru.errors import LabError
+from mglru.core.errors import LabError
 from mglru.patching import PatchError
 from mglru.series import load_series
 from mglru.series_check import (

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from mglru import channel
+from mglru.core.paths import GUEST, REPO
 from mglru.events import Counters, Progress
 from mglru.experiment_load import load_experiment
 from mglru.guest_build import CFLAGS, STATIC, programs
-from mglru.paths import GUEST, REPO
 from mglru.shift import shift_figures
 
 SECOND = 10**9

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mglru import apt, source
-from mglru.errors import ExitCode, LabError, UsageError
+from mglru.core.errors import ExitCode, LabError, UsageError
 
 URIS = """\
 'http://mirror.example/debian/dists/bookworm/InRelease' mirror_InRelease 0

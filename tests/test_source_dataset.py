@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from mglru.core.errors import LabError
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import DatasetSpec, SourceDataset
-from mglru.errors import LabError
 from mglru.experiment_load import load_experiment
 from mglru.source import Source, _remember
 from test_dataset import dump, left_behind

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from mglru import stats
+from mglru.core import stats
 
 
 def boots(*values: float) -> dict[int, float]:

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from mglru.build import find_build
 from mglru.cli import cli
+from mglru.core.errors import UsageError
+from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
-from mglru.errors import UsageError
 from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, SMP, THREADS
@@ -21,7 +22,6 @@ from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import STRESS_KERNEL
 from mglru.source import cached
 from mglru.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment
-from mglru.ui import Ui
 from mglru.userland import get_userland
 from test_run import run
 

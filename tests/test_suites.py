@@ -13,14 +13,14 @@ import pytest
 import sweep_tools
 from made_runs import made_info, made_run
 from mglru import cli, run, suite_run
-from mglru.errors import ExitCode, GuestDiedError, LabError, UsageError
+from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
+from mglru.core.ui import Ui
 from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId, parse_list
 from mglru.results import BootRecord, RunResult, load
 from mglru.suite_file import SuiteFile, load_old
 from mglru.suite_run import Plan
 from mglru.suites import all_suites, families
-from mglru.ui import Ui
 
 STEP = '[[steps]]\nlabel = "read"\nargv = ["/bin/true", "{lag}"]\n'
 FAMILY = f"""

@@ -14,7 +14,7 @@ import pytest
 
 import sweep_tools
 from mglru import results, sweep_file, sweep_plot, sweep_tables
-from mglru.errors import ExitCode, LabError, UsageError
+from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.results import BootRecord
 from mglru.run import parallel_boots
 from mglru.sweep import Plan, check_same_sweep, known_boots, load_points

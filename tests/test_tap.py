@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from mglru.cli.selftests import passed, show, to_document
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.kernel_id import KernelId
 from mglru.selftests import (
     PROGRAMS,

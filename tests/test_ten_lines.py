@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from mglru.core.paths import REPO
+from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
-from mglru.paths import REPO
 from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
-from mglru.ui import Ui
 from test_run import builds
 
 HEADING = "## An experiment in ten lines of TOML"

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mglru import apt, paths, tested, tested_file
+from mglru import apt, tested, tested_file
 from mglru.build import Build
 from mglru.cli.tested import Trial
-from mglru.errors import ExitCode, LabError
+from mglru.core import paths
+from mglru.core.errors import ExitCode, LabError
+from mglru.core.ui import Ui
 from mglru.kernel_id import KernelId
 from mglru.recipe import make_recipe
 from mglru.series import Series, load_series
@@ -26,7 +28,6 @@ from mglru.tested_try import (
     source_of,
     try_series,
 )
-from mglru.ui import Ui
 from series_tools import FILES, VMSCAN, Forge, write_files
 
 MADISON = """\

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru import paths
-from mglru.errors import ExitCode, LabError, UsageError
-from mglru.git import git, identity
+from mglru.core import paths
+from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.core.git import git, identity
 from mglru.patching import PatchError
 from mglru.series import Series, load_series
 from mglru.source import Source

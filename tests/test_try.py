@@ -14,13 +14,13 @@ import pytest
 
 from mglru import cli, program_output, trial, user_files, verdict
 from mglru.command import Command, resolve
+from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.core.sizes import MB, parse_size, shown
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import DirectoryDataset
-from mglru.errors import ExitCode, LabError, UsageError
 from mglru.experiment import Swap
 from mglru.guest_files import WORK_DIRECTORY, Places, visible
 from mglru.results import BootRecord
-from mglru.sizes import MB, parse_size, shown
 from mglru.trial import Options, make_experiment, parse_environment, parse_swap
 from mglru.user_files import Content
 

@@ -14,18 +14,18 @@ import pytest
 
 from mglru import cli, trial, user_files, verdict
 from mglru.command import resolve
+from mglru.core.errors import ExitCode
+from mglru.core.sizes import MB
+from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import DirectoryDataset
-from mglru.errors import ExitCode
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible
 from mglru.guest_places import guest_path
 from mglru.kernel_id import KernelId
 from mglru.results import BootRecord, load
 from mglru.run import make_jobs, output_file, run_jobs
-from mglru.sizes import MB
 from mglru.trial import Options, make_experiment
-from mglru.ui import Ui
 from test_guest import memcg, program_step, run_plan
 from test_run import builds
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from mglru import apt, channel, userland
-from mglru.errors import ExitCode, LabError, UsageError
+from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.core.ui import Ui
 from mglru.experiment_load import load_experiment
 from mglru.guest_places import guest_path
 from mglru.kernel_id import KernelId
 from mglru.provenance import run_info
-from mglru.ui import Ui
 from mglru.uml import boot
 from mglru.userland import get_userland
 from test_guest import kernel_build, request

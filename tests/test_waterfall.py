@@ -9,7 +9,7 @@ import pytest
 
 import report_inputs
 from mglru import waterfall_table
-from mglru.errors import ExitCode
+from mglru.core.errors import ExitCode
 from mglru.results import load
 from mglru.series import load_series
 from mglru.waterfall import make_waterfall, prefixes

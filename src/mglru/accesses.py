@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mglru.errors import LabError
+from mglru.core.errors import LabError
 from mglru.events import BEGIN, END
 
 Records = npt.NDArray[np.void]

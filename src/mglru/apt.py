@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError, UsageError
-from mglru.paths import cache_dir, locked
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import cache_dir, locked
 
 DOWNLOAD_LIMIT_SECONDS = 1800
 CHECK_APT = "check the network and the machine's apt configuration"

@@ -9,7 +9,7 @@ from signal import SIGKILL
 
 from mglru import console
 from mglru.channel import GuestReport, ProblemKind
-from mglru.errors import LabError
+from mglru.core.errors import LabError
 from mglru.kernel_id import KernelId
 from mglru.machine import Boot
 from mglru.recipe import Recipe

@@ -11,16 +11,16 @@ from statistics import fmean
 
 from mglru.accesses import Accesses, read_accesses
 from mglru.bound_file import Bound, KernelOutcome, PolicyOutcome
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import cache_dir
+from mglru.core.ui import Ui
 from mglru.counters import PAGE_BYTES
-from mglru.errors import LabError, UsageError
 from mglru.experiment import RECORDER, Experiment
 from mglru.guest_build import guest_program
-from mglru.paths import cache_dir
 from mglru.plan import ACCESSES
 from mglru.results import BootRecord
 from mglru.run import Job, failures, parallel_boots, run_jobs
 from mglru.simulate import LRU, OPTIMUM, POLICIES, simulate, write_requests
-from mglru.ui import Ui
 
 # A stock kernel's misses lie within this share of those of LRU in the simulation, or the
 # recording does not show what the kernel saw.

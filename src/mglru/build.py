@@ -17,14 +17,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mglru import kconfig, process
-from mglru.errors import LabError
+from mglru import kconfig
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.ui import Ui
 from mglru.overlay import link_tree
 from mglru.patched_tree import follow_series
-from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.recipe import MACHINES, Recipe
 from mglru.source import Source
-from mglru.ui import Ui
 
 TREE_BYTES = 600_000_000
 BUILD_LIMIT_SECONDS = 3600

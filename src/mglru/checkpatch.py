@@ -8,8 +8,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError
+from mglru.core import process
+from mglru.core.errors import LabError
 from mglru.series import Patch
 
 SCRIPT = Path("scripts/checkpatch.pl")

@@ -8,13 +8,14 @@ import logging
 import os
 import time
 
-from mglru import cluster_worker, process
+from mglru import cluster_worker
 from mglru.cluster import check_answers, nobody_answers, quiet
-from mglru.errors import LabError
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir
+from mglru.core.ui import Ui
 from mglru.experiment import Guest
-from mglru.paths import cache_dir
 from mglru.run import available_bytes
-from mglru.ui import Ui
 
 JOIN_SECONDS = 30
 RETRY_SECONDS = 0.5

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from mglru.errors import ExitCode, LabError
+from mglru.core.errors import ExitCode, LabError
 from mglru.lab_version import lab_version
 from mglru.provenance import image_digest
 from mglru.results import BootRecord

@@ -10,10 +10,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 
-from mglru import prepared, process
+from mglru import prepared
 from mglru.build import Build, build_kernel
 from mglru.cluster_task import Answer, Refusal, Task
-from mglru.errors import ExitCode, LabError
+from mglru.core import process
+from mglru.core.errors import ExitCode, LabError
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.ingredients import Ingredients, get_ingredients
 from mglru.kernel_id import KernelId
@@ -23,7 +25,6 @@ from mglru.recipe import Recipe, make_recipe
 from mglru.results import BootRecord
 from mglru.run import Job, available_bytes, run_job
 from mglru.source import get_source
-from mglru.ui import Ui
 
 # The version is that of the code that runs, so it is read before files can change.
 VERSION = lab_version()

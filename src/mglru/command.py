@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError, UsageError
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
 from mglru.guest_files import COVERED, WORK_DIRECTORY, Places, is_covered, visible
 
 SHELL = "/bin/sh"

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import series_state, stats
+from mglru import series_state
 from mglru.baseline import baseline_of, common_choice
-from mglru.errors import UsageError
-from mglru.figures import number
+from mglru.core import stats
+from mglru.core.errors import UsageError
+from mglru.core.figures import number
 from mglru.humps import Humps, two_humps
 from mglru.marks import TOLERANCE, Mark, judge
 from mglru.results import Headline, Published, RunResult, load

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mglru.compare import Cell, Comparison
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.marks import MIN_PAIRS, Mark
 from mglru.results import RunResult, series_of
 from mglru.series_state import is_of_another_state

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mglru import process, user_files
+from mglru import user_files
+from mglru.core import process
+from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.dataset_spec import (
     IMAGE,
     TMP,
@@ -29,7 +31,6 @@ from mglru.dataset_spec import (
     WiredTigerDataset,
 )
 from mglru.guest_build import guest_program
-from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.source import get_source
 
 Note = Callable[[str], None]

@@ -19,18 +19,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import kconfig, process
+from mglru import kconfig
 from mglru.build import make_command, tree_home
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.ui import Ui
 from mglru.deb_config import Configuration, configure, requested
-from mglru.errors import LabError
 from mglru.kernel_id import KernelId
 from mglru.overlay import link_tree
 from mglru.patched_tree import follow_series
-from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.recipe import KEY_LENGTH, compiler_version
 from mglru.series import Series, load_series
 from mglru.source import Source
-from mglru.ui import Ui
 
 LIMIT_SECONDS = 24 * 3600
 # Measured with 643 options: 1,744 objects in 743 processor-seconds, 341 MB. Drivers are larger

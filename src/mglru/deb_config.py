@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import apt, kconfig, process
-from mglru.errors import LabError, UsageError
+from mglru import apt, kconfig
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import cache_dir, locked, staged
 from mglru.kernel_id import KernelId
-from mglru.paths import cache_dir, locked, staged
 from mglru.source import SUITES, Note
 
 # Without these the kernel would not have what it is built for.

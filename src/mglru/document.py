@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.output_file import STDOUT
 
 M = TypeVar("M", bound=BaseModel)

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from mglru.errors import UsageError
-from mglru.paths import EXPERIMENTS
+from mglru.core.errors import UsageError
+from mglru.core.paths import EXPERIMENTS
 
 Table = dict[str, Any]
 # Between an experiment's name and that of one of its points.

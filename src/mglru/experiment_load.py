@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from mglru import experiment_files
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
+from mglru.core.paths import EXPERIMENTS
 from mglru.experiment import Experiment, Point
-from mglru.paths import EXPERIMENTS
 from mglru.settings import Table, apply_setting
 
 

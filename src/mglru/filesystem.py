@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from mglru import kconfig
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.kernel_id import KernelId
 
 Filesystem = Literal["ext4", "xfs", "btrfs"]

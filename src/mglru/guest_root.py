@@ -15,10 +15,10 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from mglru import process
+from mglru.core import process
+from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.dataset import TIME, make_ext4
 from mglru.dataset_spec import IMAGE
-from mglru.paths import cache_dir, locked, require_space, staged
 
 # What guest/init.c mounts things on.
 MOUNT_POINTS = ("proc", "sys", "dev", "run", "tmp", "mnt", "etc")

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mglru import stats
-from mglru.errors import UsageError
+from mglru.core import stats
+from mglru.core.errors import UsageError
 from mglru.experiment_files import split_name
 from mglru.harm_measures import MEASURES, Figure, figures
 from mglru.kernel_id import KernelId

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mglru import stats
+from mglru.core import stats
 
 MIN_VALUES = 5
 # A group of one is an outlier, of which a table has its own note.

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import KCONFIG
 from mglru.kernel_id import KernelId
-from mglru.paths import KCONFIG
 
 _SET = re.compile(r"CONFIG_(\w+)=(.*)")
 _UNSET = re.compile(r"# CONFIG_(\w+) is not set")

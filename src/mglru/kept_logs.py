@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from mglru.paths import cache_dir
+from mglru.core.paths import cache_dir
 
 KEPT = 20
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 
 BASES = ("6.12", "7.3")
 SERIES_BASES = ("6.12",)

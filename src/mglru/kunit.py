@@ -13,15 +13,16 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from mglru import boot_check, channel, console, process
+from mglru import boot_check, channel, console
 from mglru.build import Build
-from mglru.errors import LabError, UsageError
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import cache_dir
 from mglru.guest_build import guest_program
 from mglru.kept_logs import keep_logs
 from mglru.kernel_id import KernelId
 from mglru.machine import BootRequest
 from mglru.output_file import OutputFile
-from mglru.paths import cache_dir
 from mglru.uml import boot
 
 VARIANT = ("kunit", "")

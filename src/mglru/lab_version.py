@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from mglru.paths import GUEST, KCONFIG, PATCHES, REPO
+from mglru.core.paths import GUEST, KCONFIG, PATCHES, REPO
 
 # Experiments are not among it: a task carries its own.
 PARTS = (

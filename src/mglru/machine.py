@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from mglru import process
-from mglru.errors import GuestDiedError, LabError
+from mglru.core import process
+from mglru.core.errors import GuestDiedError, LabError
 
 _SIZE = re.compile(r"(\d+)([MG])")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru import packages, qemu, uml
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.experiment import Experiment, Guest, Time
 from mglru.machine import Boot, BootRequest
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from mglru import stats
+from mglru.core import stats
 
 # Ratios nearer to 1 than this are called the same: it is what the lab's own self-test
 # allows two boots of one kernel to differ by.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mglru.errors import ExitCode, LabError
+from mglru.core.errors import ExitCode, LabError
 from mglru.matrix_build import Side, Task
 from mglru.matrix_config import Configuration
 from mglru.matrix_messages import Message, new_messages

@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mglru import kconfig, process
+from mglru import kconfig
+from mglru.core import process
+from mglru.core.paths import cache_dir, locked, staged
+from mglru.core.ui import Ui
 from mglru.matrix_config import Configuration
 from mglru.matrix_messages import Message, read_messages
 from mglru.matrix_objects import enabled_objects, sources_of
 from mglru.overlay import touched_files
 from mglru.patched_tree import follow_series
-from mglru.paths import cache_dir, locked, staged
 from mglru.recipe import compiler_version
 from mglru.series import Series
 from mglru.source import Source
-from mglru.ui import Ui
 
 KEY_LENGTH = 12
 # Changes when the same input gives another result.

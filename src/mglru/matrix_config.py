@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru import kconfig, packages
-from mglru.errors import LabError, UsageError
-from mglru.paths import KCONFIG
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import KCONFIG
 
 _ARCH = re.compile(r"^# arch: (\S+)$", re.MULTILINE)
 _FROM = re.compile(r"^# from: (\S+)$", re.MULTILINE)

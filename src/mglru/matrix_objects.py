@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mglru import process
+from mglru.core import process
 
 # Users of what the headers declare that a series touches: the LRU, reclaim, memory cgroups, the
 # page cache, the flags of pages. Not all that include them: that would be the whole kernel.

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import UsageError
+from mglru.core import process
+from mglru.core.errors import UsageError
+from mglru.core.paths import REPO, cache_dir, locked, staged
 from mglru.guest_build import compiler_version
-from mglru.paths import REPO, cache_dir, locked, staged
 
 POLICIES = REPO / "policies"
 PROGRAM = "simulate"

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from mglru import recording
-from mglru.errors import LabError, UsageError
+from mglru.core.errors import LabError, UsageError
 
 STDOUT = "-"
 

@@ -16,11 +16,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError, UsageError
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import require_space, staged
 from mglru.patchfile import read_changes
 from mglru.patching import PatchError, apply_patch
-from mglru.paths import require_space, staged
 from mglru.series import Patch
 from mglru.source import UNPACKED_BYTES, kernel_version
 from mglru.three_way import merge_patches

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mglru.compare import Cell, Named, compare
-from mglru.figures import factor
+from mglru.core.figures import factor
 from mglru.harm import ALLOWED, Worst, harm
 from mglru.harm_measures import MEASURES
 from mglru.marks import MIN_PAIRS

@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Mapping
 
 from mglru import apt
-from mglru.errors import LabError
-from mglru.ui import Ui
+from mglru.core.errors import LabError
+from mglru.core.ui import Ui
 
 KERNEL_BUILD = {
     "gcc": "compiles kernels and guest programs",

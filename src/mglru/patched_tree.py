@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mglru.core.paths import cache_dir
 from mglru.overlay import follow_overlay, link_tree, make_overlay
-from mglru.paths import cache_dir
 from mglru.series import Patch
 from mglru.source import Source, cached
 

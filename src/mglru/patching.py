@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.errors import LabError
-from mglru.git import git, succeeds
+from mglru.core.errors import LabError
+from mglru.core.git import git, succeeds
 from mglru.patchfile import FileChange, Hunk, read_changes
 from mglru.series import Patch
 

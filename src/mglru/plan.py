@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mglru.core.errors import UsageError
 from mglru.dataset_spec import IMAGE, PreparedDataset, PreparedStep
-from mglru.errors import UsageError
 from mglru.experiment import RECORDER, SAMPLER, Disk, Experiment, Step
 from mglru.filesystem import Filesystem, mkfs
 from mglru.guest_places import guest_path

@@ -13,19 +13,20 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mglru import channel, process
+from mglru import channel
 from mglru.boot_check import Expectation, problems, prove
 from mglru.build import Build
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.ui import Ui
 from mglru.dataset import LIMIT_SECONDS, SEED, dataset_image
 from mglru.dataset_spec import IMAGE, EmptyDataset, PreparedDataset
-from mglru.errors import LabError, UsageError
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest
-from mglru.paths import cache_dir, locked, require_space, staged
 from mglru.plan import DATA, Inputs, fill, make_preparation
-from mglru.ui import Ui
 from mglru.uml import boot
 from mglru.userland import Userland
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from mglru import process
 from mglru.build import Build
-from mglru.errors import LabError
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import REPO
 from mglru.experiment import Experiment
 from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, UML, Machine
-from mglru.paths import REPO
 from mglru.recording import changed_files
 from mglru.results import (
     ExperimentProvenance,

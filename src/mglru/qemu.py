@@ -25,9 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import machine, process
+from mglru import machine
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
 from mglru.cpus import one_cpu
-from mglru.errors import LabError, UsageError
 from mglru.guest_build import guest_program
 from mglru.guest_places import guest_path
 from mglru.guest_root import PLAN, host_programs, libraries, make_root, userland_image

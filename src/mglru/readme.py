@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 
 BEGIN = "<!-- results: begin (generated, do not edit) -->"
 END = "<!-- results: end -->"

@@ -8,7 +8,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from mglru import kconfig, process
+from mglru import kconfig
+from mglru.core import process
 from mglru.kernel_id import KernelId
 from mglru.series import Patch, Series, load_lab_series, load_series
 from mglru.source import Source

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError, UsageError
-from mglru.paths import REPO, RESULTS
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import REPO, RESULTS
 from mglru.series_state import is_of_another_state
 
 # What decides a result.

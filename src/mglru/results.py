@@ -15,8 +15,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, computed_field
 
-from mglru import recording, stats
+from mglru import recording
 from mglru.baseline import baseline_of
+from mglru.core import stats
 from mglru.document import Kind, shown
 from mglru.output_file import OutputFile
 from mglru.timeline_model import Timeline

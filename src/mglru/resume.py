@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.results import BootRecord, RunInfo, RunResult
 
 Pair = tuple[str, object, object]

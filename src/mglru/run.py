@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import channel, process, trace
+from mglru import channel, trace
 from mglru.boot_check import Expectation, problems, prove
 from mglru.build import Build
-from mglru.errors import LabError
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir, locked
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.filesystem import check_kernels
 from mglru.guest_build import guest_program
@@ -24,10 +27,8 @@ from mglru.kept_logs import keep_logs
 from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest
 from mglru.machines import MACHINES, UML
-from mglru.paths import cache_dir, locked
 from mglru.plan import TRACE_MB, Inputs, make_plan
 from mglru.results import BootRecord
-from mglru.ui import Ui
 from mglru.userland import Userland
 
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mglru.errors import ExitCode, LabError
-from mglru.paths import REPO
-from mglru.ui import Ui
+from mglru.core.errors import ExitCode, LabError
+from mglru.core.paths import REPO
+from mglru.core.ui import Ui
 
 GUEST_KERNELS = ("6.12", "6.12+next")
 KUNIT_KERNEL = "6.12+next%kunit"

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from mglru import boot_check, channel
 from mglru.build import Build
+from mglru.core.errors import UsageError
+from mglru.core.paths import cache_dir
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import EmptyDataset
-from mglru.errors import UsageError
 from mglru.experiment import Disk
 from mglru.guest_build import guest_program
 from mglru.guest_places import OUTPUT_DEVICE, guest_path
@@ -23,7 +24,6 @@ from mglru.kept_logs import keep_logs
 from mglru.kernel_id import KernelId
 from mglru.machine import BootRequest
 from mglru.machines import MACHINES
-from mglru.paths import cache_dir
 from mglru.plan import DATA, disk_lines
 from mglru.tap import Case, Result, merge_tries, read_program
 

@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir, locked, staged
+from mglru.core.ui import Ui
 from mglru.patched_tree import follow_series
-from mglru.paths import cache_dir, locked, staged
 from mglru.recipe import KEY_LENGTH, Recipe
-from mglru.ui import Ui
 
 SELFTESTS = Path("tools/testing/selftests")
 LIMIT_SECONDS = 1800

@@ -7,8 +7,9 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mglru import paths, series_file
-from mglru.errors import LabError, UsageError
+from mglru import series_file
+from mglru.core import paths
+from mglru.core.errors import LabError, UsageError
 from mglru.kernel_id import KernelId
 from mglru.patchfile import PatchFormatError, diff_of, read_changes, read_message
 from mglru.series_file import SeriesFile, SeriesFormatError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.checkpatch import checkpatch
-from mglru.errors import LabError
+from mglru.core.errors import LabError
 from mglru.overlay import copy_touched, describe_tree, touched_files
 from mglru.patchfile import read_message
 from mglru.patching import apply_patch

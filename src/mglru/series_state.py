@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from mglru.errors import LabError
+from mglru.core.errors import LabError
 from mglru.kernel_id import KernelId
 from mglru.series import load_series
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 
 Table = dict[str, Any]
 

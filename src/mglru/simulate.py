@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mglru.accesses import Accesses, Pages
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 
 OPTIMUM = "Belady"
 LRU = "LRU"

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mglru import apt, process
-from mglru.errors import UsageError
+from mglru import apt
+from mglru.core import process
+from mglru.core.errors import UsageError
+from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.kernel_id import BASES
-from mglru.paths import cache_dir, locked, require_space, staged
 
 # Each base comes from one suite (with its security updates), whatever Debian the machine runs,
 # so that Debian 12 and 13 measure the same source.

@@ -11,9 +11,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from mglru import stats
-from mglru.errors import UsageError
-from mglru.figures import number
+from mglru.core import stats
+from mglru.core.errors import UsageError
+from mglru.core.figures import number
 from mglru.results import RunResult
 from mglru.tables import DEFAULT_WIDTH
 

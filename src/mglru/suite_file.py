@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mglru import recording, results
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.output_file import STDOUT, OutputFile
 from mglru.results import BootRecord, RunInfo, RunResult
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from mglru import resume
 from mglru.build import Build
-from mglru.errors import GuestDiedError, UsageError
+from mglru.core.errors import GuestDiedError, UsageError
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.filesystem import able_kernel
 from mglru.ingredients import get_ingredients
@@ -19,7 +20,6 @@ from mglru.results import BootRecord, RunInfo, RunResult
 from mglru.run import Job, make_jobs, parallel_boots, run_in_any_order, run_job
 from mglru.suite_file import SuiteFile
 from mglru.suites import Family
-from mglru.ui import Ui
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
+from mglru.core.paths import EXPERIMENTS
 from mglru.experiment import Experiment
 from mglru.experiment_files import POINT_MARK, split_name
 from mglru.experiment_load import load_experiment, names
-from mglru.paths import EXPERIMENTS
 
 # Experiments that lie in no folder and name no suite.
 NO_SUITE = "in no suite"

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mglru import resume
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.results import BootRecord, RunInfo
 from mglru.run import Job, failures, run_in_any_order
 from mglru.sweep_file import Sweep
-from mglru.ui import Ui
 from mglru.vary import Settings, Value, combinations, describe, full_name
 
 

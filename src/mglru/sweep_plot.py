@@ -10,7 +10,7 @@ from typing import Any
 import vl_convert
 
 from mglru import sweep_tables
-from mglru.errors import LabError, UsageError
+from mglru.core.errors import LabError, UsageError
 from mglru.settings import ALIASES
 from mglru.sweep_file import Sweep
 from mglru.sweep_tables import MetricTable

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mglru.compare import Cell, Comparison, Row
-from mglru.figures import number
+from mglru.core.figures import number
 from mglru.marks import MIN_PAIRS, RULE, Mark
 from mglru.series_state import FOOTNOTE
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 import pydantic
 
-from mglru import paths
-from mglru.errors import LabError
+from mglru.core import paths
+from mglru.core.errors import LabError
 from mglru.series import Series
 
 TESTED_FILE = "tested.toml"

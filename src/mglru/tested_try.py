@@ -13,14 +13,14 @@ from typing import TypeVar
 
 from mglru import apt
 from mglru.build import Build, tree_home
-from mglru.errors import ExitCode, LabError
+from mglru.core.errors import ExitCode, LabError
+from mglru.core.paths import cache_dir, locked, require_space
+from mglru.core.ui import Ui
 from mglru.overlay import make_overlay
 from mglru.patching import PatchError
-from mglru.paths import cache_dir, locked, require_space
 from mglru.series import Series
 from mglru.source import UNPACKED_BYTES, Source, debian_source, unpack_deb
 from mglru.tested import Outcome, Tested, series_mark
-from mglru.ui import Ui
 
 T = TypeVar("T")
 # Whatever has a kernel for users: what is only proposed changes without notice.

@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mglru.errors import LabError
-from mglru.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity, succeeds
+from mglru.core.errors import LabError
+from mglru.core.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity, succeeds
 from mglru.patching import FailedHunk, PatchError, apply_patch, require_unchanged
 from mglru.series import Patch
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from mglru import paths
-from mglru.errors import LabError, UsageError
-from mglru.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity
+from mglru.core import paths
+from mglru.core.errors import LabError, UsageError
+from mglru.core.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity
+from mglru.core.paths import require_space, staged
 from mglru.overlay import copy_entries, make_overlay
-from mglru.paths import require_space, staged
 from mglru.series import Series
 from mglru.source import Source
 from mglru.tree_export import BASE_TAG, LEFT_OUT, export_tree

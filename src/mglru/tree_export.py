@@ -10,8 +10,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from mglru.errors import UsageError
-from mglru.git import git, succeeds
+from mglru.core.errors import UsageError
+from mglru.core.git import git, succeeds
 from mglru.patchfile import read_message
 from mglru.series import SERIES_FILE, Series, load_series, read_series_file
 from mglru.series_merge import Exported, merge_series

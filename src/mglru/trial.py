@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Literal
 
 from mglru.command import Command
+from mglru.core.errors import UsageError
+from mglru.core.paths import cache_dir, locked
+from mglru.core.sizes import MB, megabytes, parse_size, shown
 from mglru.dataset_spec import TMP, DirectoryDataset
-from mglru.errors import UsageError
 from mglru.experiment import DISK_PRESETS, Disk, Experiment, Guest, Metric, Sample, Step, Swap
 from mglru.guest_files import WORK_DIRECTORY
 from mglru.guest_places import OUTPUT_DEVICE, guest_path
-from mglru.paths import cache_dir, locked
 from mglru.plan import DATA
-from mglru.sizes import MB, megabytes, parse_size, shown
 from mglru.user_files import EMPTY, Content
 
 # In less, not even `true` comes to its end.

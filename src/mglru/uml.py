@@ -9,12 +9,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from mglru import machine, process
+from mglru import machine
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir
 from mglru.cpus import one_cpu
-from mglru.errors import LabError
 from mglru.guest_places import guest_path
 from mglru.machine import Boot, BootRequest, Lines, size_bytes
-from mglru.paths import cache_dir
 
 # What UML says when the host forbids it to trace its own child processes.
 _NO_PTRACE = re.compile(r"ptrace.*(Operation not permitted|failed)|can't trace", re.IGNORECASE)

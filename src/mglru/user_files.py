@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.errors import LabError, UsageError
-from mglru.sizes import PAGE_BYTES, shown
+from mglru.core.errors import LabError, UsageError
+from mglru.core.sizes import PAGE_BYTES, shown
 
 # Copies of directories are kept for the next run, those not used for a day only so many.
 KEPT_COPIES = 3

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.settings import ALIASES
 
 Value = str | int | float

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mglru import stats
-from mglru.errors import LabError
+from mglru.core import stats
+from mglru.core.errors import LabError
 from mglru.kernel_id import KernelId
 from mglru.marks import Mark, judge
 from mglru.results import Headline, RunResult

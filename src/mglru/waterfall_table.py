@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from mglru.figures import number
+from mglru.core.figures import number
 from mglru.results import Headline
 from mglru.tables import ARROWS, STYLES, SYMBOLS, text_console, times
 from mglru.waterfall import Effect, Step, Waterfall

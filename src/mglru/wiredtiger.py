@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError
-from mglru.paths import cache_dir, locked, require_space, staged
+from mglru.core import process
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir, locked, require_space, staged
 
 VERSION = "11.3.1"
 SHA256 = "95052d1b6fc06921dd617aafa1ba2a773d8dbbbf2eb74f77147290a630e598d0"

@@ -24,7 +24,7 @@ from mglru.cli import (
     sweep,
     try_,
 )
-from mglru.errors import ExitCode, LabError
+from mglru.core.errors import ExitCode, LabError
 
 HELP = """Stock and patched kernels, real workloads, before beside after.
 

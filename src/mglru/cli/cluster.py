@@ -7,7 +7,7 @@ import click
 
 from mglru import cluster_serve, packages
 from mglru.cluster import check_address
-from mglru.ui import Ui
+from mglru.core.ui import Ui
 
 PORT = 8786
 

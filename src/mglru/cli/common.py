@@ -13,11 +13,11 @@ import click
 
 from mglru import packages
 from mglru.build import Build, build_kernel, find_build, planned
+from mglru.core.ui import Ui
 from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, UML
 from mglru.recipe import Recipe, make_recipe
 from mglru.source import Source, get_source, import_source
-from mglru.ui import Ui
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,14 +13,14 @@ from mglru.cli.common import source_option, terminal
 from mglru.cli.run import Session, report_failures
 from mglru.compare import Named, compare
 from mglru.confirm import CONFIRMING_SEED, all_hold, check_found, check_seeds, findings
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.paths import RESULTS
+from mglru.core.ui import Ui
 from mglru.experiment_files import split_name
 from mglru.experiment_load import load_experiment
 from mglru.kernel_id import parse_list
 from mglru.marks import MIN_PAIRS
-from mglru.paths import RESULTS
 from mglru.results import ResultFile, RunResult
-from mglru.ui import Ui
 
 
 @click.command()

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from mglru import packages
 from mglru.cli.common import import_sources, terminal
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.ui import Ui
 from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.matrix import Outcome, check_matrix, to_document
 from mglru.matrix_build import compile_side, stock_and_next
@@ -21,7 +22,6 @@ from mglru.output_file import STDOUT, OutputFile
 from mglru.series import load_series
 from mglru.source import Source, get_source
 from mglru.tables import text_console
-from mglru.ui import Ui
 
 
 class MatrixFile(OutputFile):

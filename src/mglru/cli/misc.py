@@ -11,14 +11,14 @@ from mglru import packages, selfcheck
 from mglru.build import find_build
 from mglru.cli.common import build_all
 from mglru.cli.series import check_base
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
+from mglru.core.ui import Ui
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
 from mglru.machines import SMP, UML
 from mglru.recipe import make_recipe
 from mglru.series import load_series
 from mglru.source import cached
 from mglru.suites import all_suites
-from mglru.ui import Ui
 
 
 @click.command()

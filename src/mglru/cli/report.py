@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from mglru.errors import UsageError
-from mglru.ui import Ui
+from mglru.core.errors import UsageError
+from mglru.core.ui import Ui
 
 
 @click.command()

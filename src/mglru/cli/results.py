@@ -12,7 +12,7 @@ from mglru import overview, readme, suite_table, tables
 from mglru.cli.common import terminal
 from mglru.compare import Named, load_named
 from mglru.compare import compare as compare_runs
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.harm import ALLOWED, harm, judged_kernel
 from mglru.results import RunResult
 

@@ -17,7 +17,8 @@ from mglru.cli.results import show
 from mglru.cli.suite import KERNELS, run_suite
 from mglru.cli.suite import Options as SuiteOptions
 from mglru.compare import Named
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.filesystem import check_kernels
@@ -28,7 +29,6 @@ from mglru.provenance import run_info
 from mglru.qemu import check_kvm
 from mglru.results import ResultFile, RunResult
 from mglru.run import Job, failures, make_jobs, parallel_boots, run_jobs
-from mglru.ui import Ui
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = KERNELS

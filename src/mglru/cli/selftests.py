@@ -14,7 +14,8 @@ from rich.table import Table
 from mglru import packages
 from mglru.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.ui import Ui
 from mglru.kernel_id import parse_list
 from mglru.output_file import STDOUT, OutputFile
 from mglru.selftests import (
@@ -30,7 +31,6 @@ from mglru.selftests import (
 )
 from mglru.selftests_build import selftest_programs
 from mglru.tap import Result
-from mglru.ui import Ui
 
 KERNELS = "6.12,6.12+next"
 # Some of the tests are a matter of chance, on every kernel.

@@ -14,7 +14,8 @@ from mglru.cli.common import import_sources, source_option, terminal
 from mglru.cli.matrix import check_matrices
 from mglru.cli.run import Session, report_failures
 from mglru.cli.tested import tested
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.kernel_id import SERIES_BASES, KernelId
@@ -24,7 +25,6 @@ from mglru.series import load_series
 from mglru.series_check import CheckLine, check_series, compiler_warnings
 from mglru.source import Source, get_source
 from mglru.tested import describe_source
-from mglru.ui import Ui
 from mglru.waterfall import Waterfall, make_waterfall, prefixes
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from mglru.cli.common import source_option
 from mglru.cli.run import Session, report_failures
+from mglru.core.ui import Ui
 from mglru.kernel_id import parse_list
 from mglru.machines import THREADS
 from mglru.output_file import STDOUT
@@ -26,7 +27,6 @@ from mglru.stress import (
     settings,
     stress_experiment,
 )
-from mglru.ui import Ui
 
 DEFAULT = "6.12+next%debug"
 FIGURES = (

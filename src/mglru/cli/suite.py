@@ -12,7 +12,8 @@ import click
 from mglru import packages, prepared, suite_run, suite_table
 from mglru.build import Build
 from mglru.cli.common import build_all, terminal
-from mglru.errors import ExitCode
+from mglru.core.errors import ExitCode
+from mglru.core.ui import Ui
 from mglru.harm import ALLOWED, harm, judged_kernel
 from mglru.kernel_id import parse_list
 from mglru.machines import KVM
@@ -22,7 +23,6 @@ from mglru.results import RunResult
 from mglru.run import failures
 from mglru.suite_file import SuiteFile, load_old
 from mglru.suites import families
-from mglru.ui import Ui
 
 KERNELS = "6.12@classic,6.12,7.3,6.12+next"
 MAX_FAILURES_SHOWN = 10

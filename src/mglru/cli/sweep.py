@@ -14,7 +14,8 @@ from mglru.baseline import baseline_of
 from mglru.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
 from mglru.cluster import ClusterEngine, check_address
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients
@@ -37,7 +38,6 @@ from mglru.sweep import (
     sweep_failures,
 )
 from mglru.sweep_file import Sweep, SweepFile
-from mglru.ui import Ui
 from mglru.vary import Settings, parse_vary
 
 

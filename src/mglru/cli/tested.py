@@ -12,11 +12,12 @@ from rich.table import Table
 
 from mglru import apt, packages, tested_file
 from mglru.build import Build, build_kernel
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.paths import PATCHES
+from mglru.core.ui import Ui
 from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients
 from mglru.kernel_id import SERIES_BASES, KernelId
-from mglru.paths import PATCHES
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import failures, make_jobs, run_jobs
@@ -31,7 +32,6 @@ from mglru.tested_try import (
     source_of,
     try_series,
 )
-from mglru.ui import Ui
 
 # Makes, limits, reclaims and removes cgroups from several processes: more than a boot, in seconds.
 EXPERIMENT = "memcg-stress"

@@ -21,15 +21,16 @@ from mglru.cli.results import show
 from mglru.cli.run import Session
 from mglru.command import Command, resolve
 from mglru.compare import Named
-from mglru.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.paths import cache_dir
+from mglru.core.sizes import parse_size, shown
+from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible
 from mglru.kernel_id import parse_list
-from mglru.paths import cache_dir
 from mglru.results import BootRecord, ResultFile, RunResult
 from mglru.run import available_bytes, output_file
-from mglru.sizes import parse_size, shown
 from mglru.trial import (
     Options,
     disk_bytes,
@@ -38,7 +39,6 @@ from mglru.trial import (
     parse_environment,
     parse_swap,
 )
-from mglru.ui import Ui
 
 HELP = """Run a program of this machine on several kernels, under a memory limit.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mglru import stats
 from mglru.bound import distance
 from mglru.bound_file import Bound
-from mglru.figures import number
+from mglru.core import stats
+from mglru.core.figures import number
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, Spec, base, tip
 from mglru.simulate import OPTIMUM

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from mglru.compare import Comparison, Row
-from mglru.figures import number
+from mglru.core.figures import number
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, Spec, base, by_kernel, tip
 from mglru.tables import ARROWS, times

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from mglru.compare import Cell
-from mglru.figures import factor, number
+from mglru.core.figures import factor, number
 from mglru.report.charts_ratio import heading
 from mglru.report.palette import Palette
 from mglru.report.summary import Line, Summary

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from mglru import stats
+from mglru.core import stats
 from mglru.report.palette import Palette
 from mglru.report.thin import rounded
 from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, shapes, slug, tip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from mglru.figures import number
+from mglru.core.figures import number
 from mglru.marks import Mark
 from mglru.report.vega import Chart, Spec, base, slug, tip
 from mglru.results import Headline

@@ -12,7 +12,7 @@ from pathlib import Path
 from mglru import bound_file, sweep_file
 from mglru.bound_file import Bound
 from mglru.compare import Named, load_named
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.kernel_id import KernelId
 from mglru.results import RunResult
 from mglru.simulate import LRU, OPTIMUM

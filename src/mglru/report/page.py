@@ -16,10 +16,10 @@ from markupsafe import Markup
 
 from mglru import tables
 from mglru.compare import Cell
-from mglru.errors import LabError
-from mglru.figures import number
+from mglru.core.errors import LabError
+from mglru.core.figures import number
+from mglru.core.paths import REPO
 from mglru.marks import Mark
-from mglru.paths import REPO
 from mglru.report import palette as colours
 from mglru.report.charts_ratio import heading
 from mglru.report.charts_summary import summary_charts

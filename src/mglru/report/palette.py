@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.kernel_id import KernelId
 
 LIGHT = {

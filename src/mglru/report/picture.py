@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 from mglru.report.charts_summary import dots_of, spec
 from mglru.report.page import Page
 from mglru.report.palette import DARK, LIGHT

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mglru import stats
 from mglru.bound_file import Bound
 from mglru.compare import Comparison, Named, compare
-from mglru.errors import LabError
+from mglru.core import stats
+from mglru.core.errors import LabError
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.report.charts_bound import Distance, bound_chart, distances, optimum

@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mglru import process
-from mglru.errors import LabError
+from mglru.core import process
+from mglru.core.errors import LabError
 
 # A setting such as apply.ignoreWhitespace or diff.noprefix would change what a patch means.
 _NO_SETTINGS = {

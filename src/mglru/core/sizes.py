@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from mglru.errors import UsageError
+from mglru.core.errors import UsageError
 
 _SIZE = re.compile(r"(\d+)([KMGT]?)(i?B)?", re.IGNORECASE)
 _SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}

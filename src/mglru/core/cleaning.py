@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from mglru.paths import cache_root, locked
+from mglru.core.paths import cache_root, locked
 
 SECONDS_A_DAY = 86_400
 # Made again from the rest at any time. `git` is not among them: it may hold somebody's work.

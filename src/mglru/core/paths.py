@@ -13,9 +13,9 @@ from pathlib import Path
 import filelock
 import platformdirs
 
-from mglru.errors import LabError
+from mglru.core.errors import LabError
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 PATCHES = REPO / "patches"
 KCONFIG = REPO / "kconfig"
 GUEST = REPO / "guest"

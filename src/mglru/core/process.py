@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from mglru.errors import ExitCode, LabError
+from mglru.core.errors import ExitCode, LabError
 
 TAIL_LINES = 20
 TAIL_WIDTH = 400
