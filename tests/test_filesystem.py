@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import UsageError
+from mglru.debian.packages import FILESYSTEMS, TEST
 from mglru.experiment_load import load_experiment
 from mglru.filesystem import MKFS, check_kernels
 from mglru.kernel_id import KernelId
-from mglru.packages import FILESYSTEMS, TEST
 from mglru.plan import Inputs, make_plan
 
 INPUTS = Inputs(

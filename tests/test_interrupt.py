@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru import apt
 from mglru.core.errors import ExitCode
 from mglru.core.paths import REPO
+from mglru.debian import archive
 
 # Stands in for make, for a kernel that never finishes until the file `go` exists.
 MAKE = """#!/bin/sh
@@ -184,7 +184,7 @@ def test_two_builds_of_one_kernel_at_once_share_the_work(lab: Lab, mini_kernel: 
     assert outputs[0][0] == outputs[1][0]
 
 
-@pytest.mark.skipif(not apt.available(), reason="this machine has no apt")
+@pytest.mark.skipif(not archive.available(), reason="this machine has no apt")
 def test_an_interrupted_download_leaves_nothing(lab: Lab) -> None:
     lab.stand_in("apt-get", APT)
     lab.interrupt(lab.start("kernel", "fetch", "6.12"), signal.SIGINT)
@@ -192,7 +192,7 @@ def test_an_interrupted_download_leaves_nothing(lab: Lab) -> None:
     assert list((lab.cache / "sources" / "6.12").iterdir()) == []
 
 
-@pytest.mark.skipif(not apt.available(), reason="this machine has no apt")
+@pytest.mark.skipif(not archive.available(), reason="this machine has no apt")
 def test_without_a_network_the_download_says_what_else_to_do(lab: Lab) -> None:
     nowhere = "http://127.0.0.1:9"
     lab.environment |= {"http_proxy": nowhere, "https_proxy": nowhere}

@@ -15,10 +15,10 @@ from mglru.build import Build
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_root
 from mglru.core.ui import Ui
+from mglru.debian.userland import Userland, get_userland
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.prepared import prepared_image
-from mglru.userland import Userland, get_userland
 from test_guest import kernel_build
 
 # Nobody asks a tree for its files before a guest is booted.

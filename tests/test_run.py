@@ -12,6 +12,7 @@ from mglru.build import Build, find_build
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import PreparedDataset
+from mglru.debian.userland import get_userland
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId
@@ -20,7 +21,6 @@ from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source import cached
-from mglru.userland import get_userland
 
 pytestmark = pytest.mark.guest
 

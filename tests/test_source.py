@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru import apt, source
+from mglru import source
 from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.debian import archive
 
 URIS = """\
 'http://mirror.example/debian/dists/bookworm/InRelease' mirror_InRelease 0
@@ -25,19 +26,19 @@ def ignore(_text: str) -> None:
 
 
 def test_mirrors_are_those_of_the_machine() -> None:
-    assert apt.parse_mirrors(URIS) == apt.Mirrors(
+    assert archive.parse_mirrors(URIS) == archive.Mirrors(
         "http://mirror.example/debian", "http://sec.example/debian-security"
     )
 
 
 def test_a_machine_without_a_security_archive_still_has_a_mirror() -> None:
-    mirrors = apt.parse_mirrors(URIS.splitlines()[0])
-    assert mirrors == apt.Mirrors("http://mirror.example/debian", None)
+    mirrors = archive.parse_mirrors(URIS.splitlines()[0])
+    assert mirrors == archive.Mirrors("http://mirror.example/debian", None)
 
 
 def test_apt_without_a_debian_archive_is_told_of_the_other_way() -> None:
     with pytest.raises(LabError) as caught:
-        apt.parse_mirrors("'http://x.example/dists/nodistro/InRelease' x 0")
+        archive.parse_mirrors("'http://x.example/dists/nodistro/InRelease' x 0")
     assert "--source" in caught.value.next_step
 
 

@@ -13,6 +13,7 @@ from mglru.cli import cli
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
+from mglru.debian.userland import get_userland
 from mglru.experiment_load import load_experiment
 from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, SMP, THREADS
@@ -22,7 +23,6 @@ from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import STRESS_KERNEL
 from mglru.source import cached
 from mglru.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment
-from mglru.userland import get_userland
 from test_run import run
 
 KERNEL = STRESS_KERNEL

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mglru import apt, tested, tested_file
+from mglru import tested, tested_file
 from mglru.build import Build
 from mglru.cli.tested import Trial
 from mglru.core import paths
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
+from mglru.debian import archive
 from mglru.kernel_id import KernelId
 from mglru.recipe import make_recipe
 from mglru.series import Series, load_series
@@ -58,13 +59,13 @@ def with_vmscan(tmp_path: Path, text: str) -> Path:
 
 
 def test_versions_and_their_suites() -> None:
-    offers = apt.parse_madison(MADISON)
-    assert offers[2] == apt.Offer("6.12.107-1", ("trixie", "trixie-security"))
+    offers = archive.parse_madison(MADISON)
+    assert offers[2] == archive.Offer("6.12.107-1", ("trixie", "trixie-security"))
     assert candidates(offers) == (
         Candidate("6.12.117", "6.12.117-1", ("trixie-security", "bookworm-security")),
         Candidate("6.12.107", "6.12.107-1", ("trixie", "trixie-security")),
     )
-    assert apt.parse_madison("") == ()
+    assert archive.parse_madison("") == ()
 
 
 def test_how_the_series_applies(tmp_path: Path, source: Source, series: Series) -> None:

@@ -13,15 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from mglru import apt, channel, userland
+from mglru import channel
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
+from mglru.debian import archive as apt
+from mglru.debian import userland
+from mglru.debian.userland import get_userland
 from mglru.experiment_load import load_experiment
 from mglru.guest_places import guest_path
 from mglru.kernel_id import KernelId
 from mglru.provenance import run_info
 from mglru.uml import boot
-from mglru.userland import get_userland
 from test_guest import kernel_build, request
 
 

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import apt, kconfig
+from mglru import kconfig
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir, locked, staged
+from mglru.debian import archive
 from mglru.kernel_id import KernelId
 from mglru.source import SUITES, Note
 
@@ -113,7 +114,7 @@ def of_debian(base: str, note: Note) -> Configuration:
                 tempfile.TemporaryDirectory(prefix="config-", dir=cache_dir("tmp")) as scratch,
                 staged(home) as staging,
             ):
-                deb = apt.fetch(package, SUITES[base], Path(scratch))
+                deb = archive.fetch(package, SUITES[base], Path(scratch))
                 process.run(["dpkg-deb", "-x", deb, staging], purpose=f"unpack {deb.name}")
     path = home / "usr/src" / package / f"config.{arch}_none_{arch}.xz"
     if not path.is_file():

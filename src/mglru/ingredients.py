@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import packages
 from mglru.build import Build
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import PreparedDataset
+from mglru.debian import packages
+from mglru.debian.userland import Userland, get_userland
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
 from mglru.prepared import prepared_image
-from mglru.userland import Userland, get_userland
 
 
 @dataclass(frozen=True)

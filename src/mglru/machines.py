@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import packages, qemu, uml
+from mglru import qemu, uml
 from mglru.core.errors import UsageError
+from mglru.debian import packages
 from mglru.experiment import Experiment, Guest, Time
 from mglru.machine import Boot, BootRequest
 

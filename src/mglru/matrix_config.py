@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import kconfig, packages
+from mglru import kconfig
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import KCONFIG
+from mglru.debian import packages
 
 _ARCH = re.compile(r"^# arch: (\S+)$", re.MULTILINE)
 _FROM = re.compile(r"^# from: (\S+)$", re.MULTILINE)

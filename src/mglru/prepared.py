@@ -22,13 +22,13 @@ from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
 from mglru.dataset import LIMIT_SECONDS, SEED, dataset_image
 from mglru.dataset_spec import IMAGE, EmptyDataset, PreparedDataset
+from mglru.debian.userland import Userland
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
 from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest
 from mglru.plan import DATA, Inputs, fill, make_preparation
 from mglru.uml import boot
-from mglru.userland import Userland
 
 # The kernel that makes data for all others.
 KERNEL = KernelId.parse("6.12")

@@ -16,6 +16,7 @@ from mglru.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import REPO
+from mglru.debian.userland import Userland
 from mglru.experiment import Experiment
 from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, UML, Machine
@@ -29,7 +30,6 @@ from mglru.results import (
     Published,
     RunInfo,
 )
-from mglru.userland import Userland
 
 
 def lab_commit() -> str | None:

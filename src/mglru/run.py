@@ -20,6 +20,7 @@ from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked
 from mglru.core.ui import Ui
+from mglru.debian.userland import Userland
 from mglru.experiment import Experiment
 from mglru.filesystem import check_kernels
 from mglru.guest_build import guest_program
@@ -29,7 +30,6 @@ from mglru.machine import Boot, BootRequest
 from mglru.machines import MACHINES, UML
 from mglru.plan import TRACE_MB, Inputs, make_plan
 from mglru.results import BootRecord
-from mglru.userland import Userland
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mglru import apt
 from mglru.core import process
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.debian import archive
 from mglru.kernel_id import BASES
 
 # Each base comes from one suite (with its security updates), whatever Debian the machine runs,
@@ -118,7 +118,7 @@ def _fetch_from_debian(base: str, note: Note) -> Source:
     require_space(home, UNPACKED_BYTES, f"the source of Linux {base}")
     note(f"downloading {package} from Debian (about 160 MB)")
     with tempfile.TemporaryDirectory(prefix=".download.", dir=home) as download:
-        deb = apt.fetch(package, SUITES[base], Path(download))
+        deb = archive.fetch(package, SUITES[base], Path(download))
         package_version = deb.name.split("_")[1].replace("%3a", ":")
         target = home / package_version
         if not _record(target).exists():

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from mglru import apt
 from mglru.build import Build, tree_home
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import cache_dir, locked, require_space
 from mglru.core.ui import Ui
+from mglru.debian import archive
 from mglru.overlay import make_overlay
 from mglru.patching import PatchError
 from mglru.series import Series
@@ -50,7 +50,7 @@ def package_name(base: str) -> str:
     return f"linux-source-{base}"
 
 
-def candidates(offers: Sequence[apt.Offer]) -> tuple[Candidate, ...]:
+def candidates(offers: Sequence[archive.Offer]) -> tuple[Candidate, ...]:
     """Return one candidate for each kernel version.
 
     Args:
@@ -115,7 +115,7 @@ def _download(
     require_space(target.parent, UNPACKED_BYTES, f"the source of Linux {candidate.version}")
     ui.note(f"downloading {package} {candidate.package_version} from Debian (about 160 MB)")
     with tempfile.TemporaryDirectory(prefix=".download.", dir=target.parent) as scratch:
-        deb = apt.fetch(package, suites, Path(scratch), candidate.package_version)
+        deb = archive.fetch(package, suites, Path(scratch), candidate.package_version)
         unpack_deb(deb, package, target)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import click
 
-from mglru import cluster_serve, packages
+from mglru import cluster_serve
 from mglru.cluster import check_address
 from mglru.core.ui import Ui
+from mglru.debian import packages
 
 PORT = 8786
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from mglru import packages
 from mglru.build import Build, build_kernel, find_build, planned
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, UML
 from mglru.recipe import Recipe, make_recipe

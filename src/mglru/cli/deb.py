@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 
-from mglru import packages
 from mglru.cli.common import import_sources, source_option
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.deb import Packages, Plan, build_packages, make_plan
 from mglru.deb_config import choose
+from mglru.debian import packages
 from mglru.kernel_id import KernelId
 from mglru.source import get_source
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from mglru import packages
 from mglru.cli.common import build_all, import_sources, machine_option, source_option
 from mglru.cli.deb import deb
 from mglru.cli.kunit import kunit
@@ -16,6 +15,7 @@ from mglru.core import cleaning
 from mglru.core.errors import UsageError
 from mglru.core.paths import PATCHES, cache_dir
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId
 from mglru.series import load_lab_series, load_series
 from mglru.source import get_source

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from mglru import packages
 from mglru.cli.common import import_sources, terminal
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.matrix import Outcome, check_matrix, to_document
 from mglru.matrix_build import compile_side, stock_and_next

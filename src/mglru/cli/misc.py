@@ -7,12 +7,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru import packages, selfcheck
+from mglru import selfcheck
 from mglru.build import find_build
 from mglru.cli.common import build_all
 from mglru.cli.series import check_base
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
 from mglru.machines import SMP, UML
 from mglru.recipe import make_recipe

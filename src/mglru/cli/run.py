@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from mglru import packages, prepared, spread
+from mglru import prepared, spread
 from mglru.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
@@ -19,6 +19,7 @@ from mglru.cli.suite import Options as SuiteOptions
 from mglru.compare import Named
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.filesystem import check_kernels

@@ -11,11 +11,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru import packages
 from mglru.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.kernel_id import parse_list
 from mglru.output_file import STDOUT, OutputFile
 from mglru.selftests import (

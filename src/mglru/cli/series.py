@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from mglru import packages, waterfall_table
+from mglru import waterfall_table
 from mglru.build import build_kernel
 from mglru.cli.common import import_sources, source_option, terminal
 from mglru.cli.matrix import check_matrices
@@ -16,6 +16,7 @@ from mglru.cli.run import Session, report_failures
 from mglru.cli.tested import tested
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.kernel_id import SERIES_BASES, KernelId

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
-from mglru import packages, prepared, suite_run, suite_table
+from mglru import prepared, suite_run, suite_table
 from mglru.build import Build
 from mglru.cli.common import build_all, terminal
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.harm import ALLOWED, harm, judged_kernel
 from mglru.kernel_id import parse_list
 from mglru.machines import KVM

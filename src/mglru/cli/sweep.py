@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
-from mglru import packages, prepared, sweep_file, sweep_plot, sweep_tables
+from mglru import prepared, sweep_file, sweep_plot, sweep_tables
 from mglru.baseline import baseline_of
 from mglru.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
 from mglru.cluster import ClusterEngine, check_address
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients

@@ -10,11 +10,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru import apt, packages, tested_file
+from mglru import tested_file
 from mglru.build import Build, build_kernel
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import PATCHES
 from mglru.core.ui import Ui
+from mglru.debian import archive, packages
 from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients
 from mglru.kernel_id import SERIES_BASES, KernelId
@@ -92,7 +93,7 @@ def _present(wanted: Sequence[str], ui: Ui) -> list[str]:
     """
     present = []
     for suite in dict.fromkeys((*SUITES, *wanted)):
-        if apt.has_suite(suite):
+        if archive.has_suite(suite):
             present.append(suite)
         elif suite in wanted:
             raise UsageError(f"Debian's mirrors have no suite {suite}", next_step="correct --suite")
@@ -109,7 +110,7 @@ def _wanted(
     Raises:
         UsageError: there is none, or not one that was asked for.
     """
-    found = candidates(apt.offers(package_name(base), present))
+    found = candidates(archive.offers(package_name(base), present))
     if suites:
         found = tuple(each for each in found if set(suites) & set(each.suites))
     known = [each.version for each in found]

@@ -9,9 +9,9 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from mglru import apt
 from mglru.core.errors import LabError
 from mglru.core.ui import Ui
+from mglru.debian import archive
 
 KERNEL_BUILD = {
     "gcc": "compiles kernels and guest programs",
@@ -92,13 +92,13 @@ def ensure(needed: Mapping[str, str], ui: Ui) -> None:
     Raises:
         LabError: they cannot be installed, or $MGLRU_NO_INSTALL forbids it.
     """
-    if not apt.available() or not shutil.which("dpkg-query"):
+    if not archive.available() or not shutil.which("dpkg-query"):
         _check_programs()
         return
-    missing = apt.missing(list(needed))
+    missing = archive.missing(list(needed))
     if not missing:
         return
-    command = apt.install_command(missing)
+    command = archive.install_command(missing)
     if os.environ.get("MGLRU_NO_INSTALL"):
         raise LabError(
             f"{len(missing)} Debian packages are missing and MGLRU_NO_INSTALL is set",

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import apt
 from mglru.core import process
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
+from mglru.debian import archive as apt
 
 # Every host runs the same programs; fixes of the suite come with its security archive.
 SUITES = ("trixie", "trixie-security")
