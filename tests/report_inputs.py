@@ -22,7 +22,7 @@ from mglru.results import (
     RunInfo,
     RunResult,
 )
-from mglru.series import load_series
+from mglru.series.listing import load_series
 from mglru.sweep_file import Sweep, SweepPoint
 from mglru.timeline_model import Timeline
 

@@ -18,10 +18,10 @@ from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import FileDataset
 from mglru.experiment_load import load_experiment
-from mglru.kernel_id import KernelId
 from mglru.results import BootRecord
 from mglru.run import Job, make_jobs, run_job
 from mglru.simulate import POLICIES, next_access, simulate
+from mglru.source.kernel_id import KernelId
 from mglru.timeline_model import Timeline
 from test_guest import kernel_build
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mglru.build import _built_siblings, _slot
-from mglru.kernel_id import KernelId
 from mglru.recipe import Recipe
-from mglru.series import Series
-from mglru.source import Source
+from mglru.series.listing import Series
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import Source
 
 
 def slot(name: str) -> Path:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mglru.core.paths import PATCHES
-from mglru.overlay import copy_touched, touched_files
-from mglru.series import Series, load_series
-from mglru.source import Source, cached
-from mglru.tree import export_tree, make_tree
+from mglru.series.listing import Series, load_series
+from mglru.series.overlay import copy_touched, touched_files
+from mglru.series.worktree import export_tree, make_tree
+from mglru.source.trees import Source, cached
 from series_tools import snapshot
 
 # It needs Debian's source, which whatever boots kernels has fetched.

@@ -27,12 +27,12 @@ from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import REPO, cache_root
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment, names
-from mglru.kernel_id import KernelId
 from mglru.lab_version import lab_version
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import Job
-from mglru.source import Source
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import Source
 from mglru.sweep import PointJob
 from sweep_tools import figures
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from made_runs import made_info, made_run
-from mglru import cli, confirm, confirm_table, provenance, recording, series_state
+from mglru import cli, confirm, confirm_table, provenance, recording
 from mglru.compare import Comparison, Named, compare
 from mglru.confirm import Outcome, all_hold, check_found, check_seeds, findings
 from mglru.core.errors import ExitCode, UsageError
 from mglru.results import Headline, ResultFile, RunResult, save
-from mglru.series import load_series
+from mglru.series import state as series_state
+from mglru.series.listing import load_series
 
 STOCK, NEXT = "6.12", "6.12+next"
 OPS = Headline(name="ops_per_second", better="higher")

@@ -22,9 +22,9 @@ from mglru.deb_config import (
     of_this_machine,
     requested,
 )
-from mglru.kernel_id import KernelId
-from mglru.series import Series
-from mglru.source import Source
+from mglru.series.listing import Series
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import Source
 
 CONFIG = """\
 CONFIG_MEMCG=y

@@ -11,8 +11,8 @@ from mglru.core.errors import UsageError
 from mglru.debian.packages import FILESYSTEMS, TEST
 from mglru.experiment_load import load_experiment
 from mglru.filesystem import MKFS, check_kernels
-from mglru.kernel_id import KernelId
 from mglru.plan import Inputs, make_plan
+from mglru.source.kernel_id import KernelId
 
 INPUTS = Inputs(
     program=lambda name: Path("/guest") / name, image=Path("/disk.img"), trace=None, seed=1,

@@ -23,12 +23,12 @@ from mglru.core.errors import LabError
 from mglru.core.paths import REPO
 from mglru.guest_build import guest_program
 from mglru.guest_places import guest_path
-from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest
 from mglru.plan import _line
 from mglru.recipe import make_recipe
 from mglru.selfcheck import GUEST_KERNELS
-from mglru.source import cached
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import cached
 from mglru.uml import boot
 
 pytestmark = pytest.mark.guest

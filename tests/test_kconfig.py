@@ -8,7 +8,7 @@ import pytest
 from mglru import kconfig
 from mglru.core.errors import LabError
 from mglru.core.paths import KCONFIG
-from mglru.kernel_id import KernelId
+from mglru.source.kernel_id import KernelId
 
 
 def test_a_later_line_wins_and_unset_is_n() -> None:

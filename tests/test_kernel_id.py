@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from mglru.core.errors import ExitCode, UsageError
-from mglru.kernel_id import KernelId, parse_list
+from mglru.source.kernel_id import KernelId, parse_list
 
 
 @pytest.mark.parametrize(

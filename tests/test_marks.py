@@ -17,8 +17,8 @@ from mglru.marks import MIN_PAIRS, Mark, judge
 from mglru.report import page
 from mglru.report.inputs import Inputs
 from mglru.results import Headline, RunResult
-from mglru.series import load_series
-from mglru.series_state import FOOTNOTE, is_of_another_state
+from mglru.series.listing import load_series
+from mglru.series.state import FOOTNOTE, is_of_another_state
 
 CLASSIC, STOCK, NEXT = "6.12@classic", "6.12", "6.12+next"
 OPS = Headline(name="ops_per_second", better="higher")

@@ -13,14 +13,14 @@ from mglru import matrix_objects
 from mglru.cli.matrix import render
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
-from mglru.kernel_id import SERIES_BASES
 from mglru.matrix import Outcome, check_matrix, compare, to_document
 from mglru.matrix_build import Side, Task, compile_side, stock_and_next
 from mglru.matrix_config import ARCHES, Configuration, load_configurations
 from mglru.matrix_messages import Message, new_messages, read_messages
 from mglru.matrix_objects import enabled_objects, sources_of
-from mglru.series import Series, load_series
-from mglru.source import Source, cached
+from mglru.series.listing import Series, load_series
+from mglru.source.kernel_id import SERIES_BASES
+from mglru.source.trees import Source, cached
 from series_tools import FILES, Forge, write_files
 
 # Kbuild in few lines: the targets that the matrix uses, with an output directory.

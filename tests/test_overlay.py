@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import LabError
-from mglru.overlay import Overlay, link_tree, make_overlay, sync_overlay
-from mglru.patching import PatchError
-from mglru.series import Patch, load_series
+from mglru.series.apply import PatchError
+from mglru.series.listing import Patch, load_series
+from mglru.series.overlay import Overlay, link_tree, make_overlay, sync_overlay
 from series_tools import FILES, VMSCAN, Forge, snapshot, write_files
 
 Commit = tuple[str, str, str]

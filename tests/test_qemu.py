@@ -24,7 +24,6 @@ from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.guest_build import guest_program
 from mglru.guest_root import PLAN, host_programs, libraries, make_root
-from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest, Lines
 from mglru.machines import KVM, MACHINES, SMP, THREADS, UML
 from mglru.plan import Inputs, make_plan
@@ -33,7 +32,8 @@ from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS, SMP_KERNEL
-from mglru.source import cached
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import cached
 
 GB = 1 << 30
 

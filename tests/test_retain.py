@@ -11,11 +11,11 @@ from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import PreparedDataset
 from mglru.experiment_load import load_experiment
-from mglru.kernel_id import KernelId
 from mglru.plan import Inputs, make_plan
 from mglru.results import BootRecord
 from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import FILESYSTEMS_KERNEL
+from mglru.source.kernel_id import KernelId
 from test_guest import kernel_build
 from test_run import run
 

@@ -15,12 +15,12 @@ from mglru.dataset_spec import PreparedDataset
 from mglru.debian.userland import get_userland
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
-from mglru.kernel_id import KernelId
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
-from mglru.source import cached
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import cached
 
 pytestmark = pytest.mark.guest
 

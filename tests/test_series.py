@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mglru import series_file
 from mglru.core import paths
 from mglru.core.errors import ExitCode, LabError, UsageError
-from mglru.patchfile import PatchFormatError, read_changes, read_message
-from mglru.series import load_lab_series, load_series
-from mglru.series_merge import Exported, merge_series
+from mglru.series import listing_file
+from mglru.series.listing import load_lab_series, load_series
+from mglru.series.listing_merge import Exported, merge_series
+from mglru.series.patch import PatchFormatError, read_changes, read_message
 from series_tools import Forge
 
 FIRST = "0001-mm-mglru-one.patch"
@@ -233,7 +233,7 @@ c.patch
 
 def test_listing_is_written_as_it_was_read() -> None:
     for text in (LISTING, "", "a.patch\n", "# x\n\na.patch -p1 # y\n\n\n"):
-        assert series_file.parse(text).render() == text
+        assert listing_file.parse(text).render() == text
 
 
 def known(*names: str) -> list[Exported]:
@@ -241,7 +241,7 @@ def known(*names: str) -> list[Exported]:
 
 
 def merged(*exported: Exported) -> tuple[str, list[str]]:
-    listing, notices = merge_series(series_file.parse(LISTING), known("a", "b", "c"), exported)
+    listing, notices = merge_series(listing_file.parse(LISTING), known("a", "b", "c"), exported)
     return listing.render(), notices
 
 
@@ -278,7 +278,7 @@ def test_merge_drops_a_part_that_got_empty_but_not_one_to_come() -> None:
 
 
 def test_merge_keeps_paragraphs_between_patches() -> None:
-    listing = series_file.parse("a.patch\n\n# on what follows\n\n# on b\nb.patch\nc.patch\n")
+    listing = listing_file.parse("a.patch\n\n# on what follows\n\n# on b\nb.patch\nc.patch\n")
     text = merge_series(listing, known("a", "b", "c"), known("a", "c"))[0].render()
     assert text == "a.patch\n\n# on what follows\n\nc.patch\n"
 
@@ -288,4 +288,4 @@ def test_merge_of_a_patch_that_moved_to_another_part() -> None:
     assert text.index("# proof: c\nc.patch") < text.index("a.patch") < text.index("b.patch")
     assert text.startswith("# SPDX-License-Identifier: GPL-2.0-only\n\n# what this is\n")
     assert notices == ["moved into part 1: one: mm: c", "no patch is left in part 2: two"]
-    assert series_file.parse(text).entries[0].part == 1
+    assert listing_file.parse(text).entries[0].part == 1

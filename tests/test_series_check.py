@@ -11,8 +11,8 @@ import pytest
 from mglru import tested
 from mglru.checkpatch import Finding, checkpatch, parse_output
 from mglru.core.errors import LabError
-from mglru.patching import PatchError
-from mglru.series import load_series
+from mglru.series.apply import PatchError
+from mglru.series.listing import load_series
 from mglru.series_check import (
     CheckLine,
     CheckReport,

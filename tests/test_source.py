@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru import source
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.debian import archive
+from mglru.source import trees as source
 
 URIS = """\
 'http://mirror.example/debian/dists/bookworm/InRelease' mirror_InRelease 0

@@ -14,7 +14,7 @@ from mglru.core.errors import LabError
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import DatasetSpec, SourceDataset
 from mglru.experiment_load import load_experiment
-from mglru.source import Source, _remember
+from mglru.source.trees import Source, _remember
 from test_dataset import dump, left_behind
 
 MM = SourceDataset(kind="source", size_mb=16, paths=("mm",))

@@ -15,13 +15,13 @@ from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.debian.userland import get_userland
 from mglru.experiment_load import load_experiment
-from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, SMP, THREADS
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import STRESS_KERNEL
-from mglru.source import cached
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import cached
 from mglru.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment
 from test_run import run
 

@@ -16,8 +16,8 @@ from mglru import cli, run, suite_run
 from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment_load import load_experiment
-from mglru.kernel_id import KernelId, parse_list
 from mglru.results import BootRecord, RunResult, load
+from mglru.source.kernel_id import KernelId, parse_list
 from mglru.suite_file import SuiteFile, load_old
 from mglru.suite_run import Plan
 from mglru.suites import all_suites, families

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from mglru.cli.selftests import passed, show, to_document
 from mglru.core.errors import UsageError
-from mglru.kernel_id import KernelId
 from mglru.selftests import (
     PROGRAMS,
     KernelRun,
@@ -21,6 +20,7 @@ from mglru.selftests import (
     read_output,
     with_selftests,
 )
+from mglru.source.kernel_id import KernelId
 from mglru.tap import WHOLE, Case, Result, read_program
 
 OUTPUT = """\

@@ -16,10 +16,10 @@ from mglru.core import paths
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
 from mglru.debian import archive
-from mglru.kernel_id import KernelId
 from mglru.recipe import make_recipe
-from mglru.series import Series, load_series
-from mglru.source import Source, debian_source
+from mglru.series.listing import Series, load_series
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import Source, debian_source
 from mglru.tested import describe_source, series_mark
 from mglru.tested_try import (
     Candidate,

@@ -10,10 +10,10 @@ import pytest
 from mglru.core import paths
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.git import git, identity
-from mglru.patching import PatchError
-from mglru.series import Series, load_series
-from mglru.source import Source
-from mglru.tree import export_tree, make_tree
+from mglru.series.apply import PatchError
+from mglru.series.listing import Series, load_series
+from mglru.series.worktree import export_tree, make_tree
+from mglru.source.trees import Source
 from series_tools import FILES, VMSCAN, Forge, snapshot, write_files
 
 NO_LAB = Series("6.12", ())

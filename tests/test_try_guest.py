@@ -22,9 +22,9 @@ from mglru.dataset_spec import DirectoryDataset
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible
 from mglru.guest_places import guest_path
-from mglru.kernel_id import KernelId
 from mglru.results import BootRecord, load
 from mglru.run import make_jobs, output_file, run_jobs
+from mglru.source.kernel_id import KernelId
 from mglru.trial import Options, make_experiment
 from test_guest import memcg, program_step, run_plan
 from test_run import builds

@@ -21,8 +21,8 @@ from mglru.debian import userland
 from mglru.debian.userland import get_userland
 from mglru.experiment_load import load_experiment
 from mglru.guest_places import guest_path
-from mglru.kernel_id import KernelId
 from mglru.provenance import run_info
+from mglru.source.kernel_id import KernelId
 from mglru.uml import boot
 from test_guest import kernel_build, request
 

@@ -11,7 +11,7 @@ import report_inputs
 from mglru import waterfall_table
 from mglru.core.errors import ExitCode
 from mglru.results import load
-from mglru.series import load_series
+from mglru.series.listing import load_series
 from mglru.waterfall import make_waterfall, prefixes
 from test_cli import run
 

@@ -10,9 +10,9 @@ from signal import SIGKILL
 from mglru import console
 from mglru.channel import GuestReport, ProblemKind
 from mglru.core.errors import LabError
-from mglru.kernel_id import KernelId
 from mglru.machine import Boot
 from mglru.recipe import Recipe
+from mglru.source.kernel_id import KernelId
 
 # The bit of lru_gen/enabled that says that aging walks page tables.
 WALKS = 0x2

@@ -22,10 +22,10 @@ from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
-from mglru.overlay import link_tree
-from mglru.patched_tree import follow_series
 from mglru.recipe import MACHINES, Recipe
-from mglru.source import Source
+from mglru.series.overlay import link_tree
+from mglru.series.patched_tree import follow_series
+from mglru.source.trees import Source
 
 TREE_BYTES = 600_000_000
 BUILD_LIMIT_SECONDS = 3600

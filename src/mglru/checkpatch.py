@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mglru.core import process
 from mglru.core.errors import LabError
-from mglru.series import Patch
+from mglru.series.listing import Patch
 
 SCRIPT = Path("scripts/checkpatch.pl")
 _OPTIONS = ("--no-signoff", "--strict", "--terse", "--show-types", "--color=never")

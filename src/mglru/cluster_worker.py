@@ -18,13 +18,13 @@ from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.ingredients import Ingredients, get_ingredients
-from mglru.kernel_id import KernelId
 from mglru.lab_version import lab_version
 from mglru.provenance import image_digest
 from mglru.recipe import Recipe, make_recipe
 from mglru.results import BootRecord
 from mglru.run import Job, available_bytes, run_job
-from mglru.source import get_source
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import get_source
 
 # The version is that of the code that runs, so it is read before files can change.
 VERSION = lab_version()

@@ -11,7 +11,7 @@ from mglru.compare import Cell, Comparison
 from mglru.core.errors import UsageError
 from mglru.marks import MIN_PAIRS, Mark
 from mglru.results import RunResult, series_of
-from mglru.series_state import is_of_another_state
+from mglru.series.state import is_of_another_state
 
 # Seeds from 1 on are there to look at, those from here on to confirm.
 CONFIRMING_SEED = 1001

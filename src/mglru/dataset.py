@@ -31,7 +31,7 @@ from mglru.dataset_spec import (
     WiredTigerDataset,
 )
 from mglru.guest_build import guest_program
-from mglru.source import get_source
+from mglru.source.trees import get_source
 
 Note = Callable[[str], None]
 

@@ -26,12 +26,12 @@ from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
 from mglru.deb_config import Configuration, configure, requested
-from mglru.kernel_id import KernelId
-from mglru.overlay import link_tree
-from mglru.patched_tree import follow_series
 from mglru.recipe import KEY_LENGTH, compiler_version
-from mglru.series import Series, load_series
-from mglru.source import Source
+from mglru.series.listing import Series, load_series
+from mglru.series.overlay import link_tree
+from mglru.series.patched_tree import follow_series
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import Source
 
 LIMIT_SECONDS = 24 * 3600
 # Measured with 643 options: 1,744 objects in 743 processor-seconds, 341 MB. Drivers are larger

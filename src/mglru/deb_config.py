@@ -17,8 +17,8 @@ from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir, locked, staged
 from mglru.debian import archive
-from mglru.kernel_id import KernelId
-from mglru.source import SUITES, Note
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import SUITES, Note
 
 # Without these the kernel would not have what it is built for.
 NEEDED = {"LRU_GEN": "y", "LRU_GEN_ENABLED": "y", "MEMCG": "y"}

@@ -18,7 +18,7 @@ from pydantic import (
 
 from mglru.dataset_spec import DatasetSpec
 from mglru.filesystem import LEAST_MB, Filesystem
-from mglru.kernel_id import KernelId
+from mglru.source.kernel_id import KernelId
 from mglru.trace import TraceSpec
 
 Table = dict[str, Any]

@@ -14,7 +14,7 @@ from typing import Literal
 
 from mglru import kconfig
 from mglru.core.errors import UsageError
-from mglru.kernel_id import KernelId
+from mglru.source.kernel_id import KernelId
 
 Filesystem = Literal["ext4", "xfs", "btrfs"]
 

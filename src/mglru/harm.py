@@ -11,10 +11,10 @@ from mglru.core import stats
 from mglru.core.errors import UsageError
 from mglru.experiment_files import split_name
 from mglru.harm_measures import MEASURES, Figure, figures
-from mglru.kernel_id import KernelId
 from mglru.marks import MIN_PAIRS
 from mglru.results import BootRecord, RunResult, series_of
-from mglru.series_state import MARK, is_of_another_state
+from mglru.series.state import MARK, is_of_another_state
+from mglru.source.kernel_id import KernelId
 
 # From here on it is harm, unless --allow says otherwise: what the lab can tell from chance.
 ALLOWED = 1.02

@@ -10,7 +10,7 @@ from pathlib import Path
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import KCONFIG
-from mglru.kernel_id import KernelId
+from mglru.source.kernel_id import KernelId
 
 _SET = re.compile(r"CONFIG_(\w+)=(.*)")
 _UNSET = re.compile(r"# CONFIG_(\w+) is not set")

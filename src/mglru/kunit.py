@@ -20,9 +20,9 @@ from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir
 from mglru.guest_build import guest_program
 from mglru.kept_logs import keep_logs
-from mglru.kernel_id import KernelId
 from mglru.machine import BootRequest
 from mglru.output_file import OutputFile
+from mglru.source.kernel_id import KernelId
 from mglru.uml import boot
 
 VARIANT = ("kunit", "")

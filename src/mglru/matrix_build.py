@@ -20,11 +20,11 @@ from mglru.core.ui import Ui
 from mglru.matrix_config import Configuration
 from mglru.matrix_messages import Message, read_messages
 from mglru.matrix_objects import enabled_objects, sources_of
-from mglru.overlay import touched_files
-from mglru.patched_tree import follow_series
 from mglru.recipe import compiler_version
-from mglru.series import Series
-from mglru.source import Source
+from mglru.series.listing import Series
+from mglru.series.overlay import touched_files
+from mglru.series.patched_tree import follow_series
+from mglru.source.trees import Source
 
 KEY_LENGTH = 12
 # Changes when the same input gives another result.

@@ -13,7 +13,7 @@ from mglru.harm import ALLOWED, Worst, harm
 from mglru.harm_measures import MEASURES
 from mglru.marks import MIN_PAIRS
 from mglru.results import RunResult
-from mglru.series_state import FOOTNOTE, MARK, is_of_another_state
+from mglru.series.state import FOOTNOTE, MARK, is_of_another_state
 from mglru.tables import ARROWS, cell_markdown, markdown_row, times
 
 KERNEL = "6.12+next"

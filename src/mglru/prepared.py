@@ -25,9 +25,9 @@ from mglru.dataset_spec import IMAGE, EmptyDataset, PreparedDataset
 from mglru.debian.userland import Userland
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
-from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest
 from mglru.plan import DATA, Inputs, fill, make_preparation
+from mglru.source.kernel_id import KernelId
 from mglru.uml import boot
 
 # The kernel that makes data for all others.

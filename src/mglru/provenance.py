@@ -18,7 +18,6 @@ from mglru.core.errors import LabError
 from mglru.core.paths import REPO
 from mglru.debian.userland import Userland
 from mglru.experiment import Experiment
-from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, UML, Machine
 from mglru.recording import changed_files
 from mglru.results import (
@@ -30,6 +29,7 @@ from mglru.results import (
     Published,
     RunInfo,
 )
+from mglru.source.kernel_id import KernelId
 
 
 def lab_commit() -> str | None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from mglru import kconfig
 from mglru.core import process
-from mglru.kernel_id import KernelId
-from mglru.series import Patch, Series, load_lab_series, load_series
-from mglru.source import Source
+from mglru.series.listing import Patch, Series, load_lab_series, load_series
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import Source
 
 KEY_LENGTH = 12
 

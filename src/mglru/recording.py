@@ -8,7 +8,7 @@ from pathlib import Path
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import REPO, RESULTS
-from mglru.series_state import is_of_another_state
+from mglru.series.state import is_of_another_state
 
 # What decides a result.
 DECISIVE = ("patches", "experiments", "guest", "src", "kconfig", "requirements.txt")

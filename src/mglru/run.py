@@ -25,11 +25,11 @@ from mglru.experiment import Experiment
 from mglru.filesystem import check_kernels
 from mglru.guest_build import guest_program
 from mglru.kept_logs import keep_logs
-from mglru.kernel_id import KernelId
 from mglru.machine import Boot, BootRequest
 from mglru.machines import MACHINES, UML
 from mglru.plan import TRACE_MB, Inputs, make_plan
 from mglru.results import BootRecord
+from mglru.source.kernel_id import KernelId
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from mglru.experiment import Disk
 from mglru.guest_build import guest_program
 from mglru.guest_places import OUTPUT_DEVICE, guest_path
 from mglru.kept_logs import keep_logs
-from mglru.kernel_id import KernelId
 from mglru.machine import BootRequest
 from mglru.machines import MACHINES
 from mglru.plan import DATA, disk_lines
+from mglru.source.kernel_id import KernelId
 from mglru.tap import Case, Result, merge_tries, read_program
 
 VARIANT = ("selftests", "")

@@ -14,8 +14,8 @@ from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, staged
 from mglru.core.ui import Ui
-from mglru.patched_tree import follow_series
 from mglru.recipe import KEY_LENGTH, Recipe
+from mglru.series.patched_tree import follow_series
 
 SELFTESTS = Path("tools/testing/selftests")
 LIMIT_SECONDS = 1800

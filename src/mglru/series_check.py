@@ -12,10 +12,10 @@ from pathlib import Path
 
 from mglru.checkpatch import checkpatch
 from mglru.core.errors import LabError
-from mglru.overlay import copy_touched, describe_tree, touched_files
-from mglru.patchfile import read_message
-from mglru.patching import apply_patch
-from mglru.series import Patch, Series, load_series
+from mglru.series.apply import apply_patch
+from mglru.series.listing import Patch, Series, load_series
+from mglru.series.overlay import copy_touched, describe_tree, touched_files
+from mglru.series.patch import read_message
 
 SUBJECT_LENGTH = 75
 # A path, or several: `mm/mglru: `, `selftests/mm: `, `mm, swap: `, `fs/writeback: `.

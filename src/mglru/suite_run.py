@@ -13,11 +13,11 @@ from mglru.core.ui import Ui
 from mglru.experiment import Experiment
 from mglru.filesystem import able_kernel
 from mglru.ingredients import get_ingredients
-from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES
 from mglru.provenance import run_info
 from mglru.results import BootRecord, RunInfo, RunResult
 from mglru.run import Job, make_jobs, parallel_boots, run_in_any_order, run_job
+from mglru.source.kernel_id import KernelId
 from mglru.suite_file import SuiteFile
 from mglru.suites import Family
 

@@ -19,7 +19,7 @@ from mglru.harm_measures import (
     TAIL_FLOOR_US,
 )
 from mglru.marks import MIN_PAIRS
-from mglru.series_state import FOOTNOTE
+from mglru.series.state import FOOTNOTE
 from mglru.tables import markdown_row, text_console, times
 
 WORSE, PERHAPS = "!", "?"

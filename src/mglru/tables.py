@@ -17,7 +17,7 @@ from rich.text import Text
 from mglru.compare import Cell, Comparison, Row
 from mglru.core.figures import number
 from mglru.marks import MIN_PAIRS, RULE, Mark
-from mglru.series_state import FOOTNOTE
+from mglru.series.state import FOOTNOTE
 
 FORMATS = ("table", "markdown", "csv", "json")
 # Where no terminal says how wide it is.

@@ -12,7 +12,7 @@ import pydantic
 
 from mglru.core import paths
 from mglru.core.errors import LabError
-from mglru.series import Series
+from mglru.series.listing import Series
 
 TESTED_FILE = "tested.toml"
 Outcome = Literal["clean", "offsets", "three-way", "no"]

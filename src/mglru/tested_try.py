@@ -16,10 +16,10 @@ from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import cache_dir, locked, require_space
 from mglru.core.ui import Ui
 from mglru.debian import archive
-from mglru.overlay import make_overlay
-from mglru.patching import PatchError
-from mglru.series import Series
-from mglru.source import UNPACKED_BYTES, Source, debian_source, unpack_deb
+from mglru.series.apply import PatchError
+from mglru.series.listing import Series
+from mglru.series.overlay import make_overlay
+from mglru.source.trees import UNPACKED_BYTES, Source, debian_source, unpack_deb
 from mglru.tested import Outcome, Tested, series_mark
 
 T = TypeVar("T")

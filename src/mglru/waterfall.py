@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from mglru.core import stats
 from mglru.core.errors import LabError
-from mglru.kernel_id import KernelId
 from mglru.marks import Mark, judge
 from mglru.results import Headline, RunResult
-from mglru.series import Patch, Series, load_series
+from mglru.series.listing import Patch, Series, load_series
+from mglru.source.kernel_id import KernelId
 
 
 @dataclass(frozen=True)

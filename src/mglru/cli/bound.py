@@ -16,10 +16,10 @@ from mglru.cli.run import DEMO_KERNELS, Session
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment_load import load_experiment
-from mglru.kernel_id import parse_list
 from mglru.provenance import lab_commit
 from mglru.results import ResultFile
 from mglru.simulate import SMALLEST
+from mglru.source.kernel_id import parse_list
 
 # The cache of patterns that are generated.
 PATTERN_PAGES = 4096

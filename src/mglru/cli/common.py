@@ -14,10 +14,10 @@ import click
 from mglru.build import Build, build_kernel, find_build, planned
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.kernel_id import KernelId
 from mglru.machines import MACHINES, UML
 from mglru.recipe import Recipe, make_recipe
-from mglru.source import Source, get_source, import_source
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import Source, get_source, import_source
 
 F = TypeVar("F", bound=Callable[..., Any])
 

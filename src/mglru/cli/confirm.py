@@ -18,9 +18,9 @@ from mglru.core.paths import RESULTS
 from mglru.core.ui import Ui
 from mglru.experiment_files import split_name
 from mglru.experiment_load import load_experiment
-from mglru.kernel_id import parse_list
 from mglru.marks import MIN_PAIRS
 from mglru.results import ResultFile, RunResult
+from mglru.source.kernel_id import parse_list
 
 
 @click.command()

@@ -16,8 +16,8 @@ from mglru.core.ui import Ui
 from mglru.deb import Packages, Plan, build_packages, make_plan
 from mglru.deb_config import choose
 from mglru.debian import packages
-from mglru.kernel_id import KernelId
-from mglru.source import get_source
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import get_source
 
 DEFAULT = "6.12+next"
 

@@ -16,10 +16,10 @@ from mglru.core.errors import UsageError
 from mglru.core.paths import PATCHES, cache_dir
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.kernel_id import BASES, SERIES_BASES, KernelId
-from mglru.series import load_lab_series, load_series
-from mglru.source import get_source
-from mglru.tree import export_tree, make_tree
+from mglru.series.listing import load_lab_series, load_series
+from mglru.series.worktree import export_tree, make_tree
+from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId
+from mglru.source.trees import get_source
 
 
 @click.group()

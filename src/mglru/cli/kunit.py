@@ -13,9 +13,9 @@ from rich.table import Table
 from mglru.cli.common import build_all, source_option
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
-from mglru.kernel_id import KernelId
 from mglru.kunit import KunitFile, KunitReport, Outcome, run_kunit, with_suites
 from mglru.output_file import STDOUT
+from mglru.source.kernel_id import KernelId
 
 DEFAULT = "6.12+next"
 # A case whose result the kernel did not live to tell, nor its name.

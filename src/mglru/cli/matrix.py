@@ -14,13 +14,13 @@ from mglru.cli.common import import_sources, terminal
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.matrix import Outcome, check_matrix, to_document
 from mglru.matrix_build import compile_side, stock_and_next
 from mglru.matrix_config import Configuration, load_configurations
 from mglru.output_file import STDOUT, OutputFile
-from mglru.series import load_series
-from mglru.source import Source, get_source
+from mglru.series.listing import load_series
+from mglru.source.kernel_id import SERIES_BASES, KernelId
+from mglru.source.trees import Source, get_source
 from mglru.tables import text_console
 
 

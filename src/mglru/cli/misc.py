@@ -14,11 +14,11 @@ from mglru.cli.series import check_base
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
 from mglru.machines import SMP, UML
 from mglru.recipe import make_recipe
-from mglru.series import load_series
-from mglru.source import cached
+from mglru.series.listing import load_series
+from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
+from mglru.source.trees import cached
 from mglru.suites import all_suites
 
 

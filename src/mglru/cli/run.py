@@ -24,12 +24,12 @@ from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.filesystem import check_kernels
 from mglru.ingredients import get_ingredients
-from mglru.kernel_id import KernelId, parse_list
 from mglru.machines import KVM, MACHINES, UML
 from mglru.provenance import run_info
 from mglru.qemu import check_kvm
 from mglru.results import ResultFile, RunResult
 from mglru.run import Job, failures, make_jobs, parallel_boots, run_jobs
+from mglru.source.kernel_id import KernelId, parse_list
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = KERNELS

@@ -16,7 +16,6 @@ from mglru.cli.common import build_all, machine_option, source_option
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.kernel_id import parse_list
 from mglru.output_file import STDOUT, OutputFile
 from mglru.selftests import (
     PROGRAMS,
@@ -30,6 +29,7 @@ from mglru.selftests import (
     with_selftests,
 )
 from mglru.selftests_build import selftest_programs
+from mglru.source.kernel_id import parse_list
 from mglru.tap import Result
 
 KERNELS = "6.12,6.12+next"

@@ -19,12 +19,12 @@ from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
-from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.recipe import make_recipe
 from mglru.results import ResultFile
-from mglru.series import load_series
+from mglru.series.listing import load_series
 from mglru.series_check import CheckLine, check_series, compiler_warnings
-from mglru.source import Source, get_source
+from mglru.source.kernel_id import SERIES_BASES, KernelId
+from mglru.source.trees import Source, get_source
 from mglru.tested import describe_source
 from mglru.waterfall import Waterfall, make_waterfall, prefixes
 

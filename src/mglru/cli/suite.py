@@ -16,12 +16,12 @@ from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.harm import ALLOWED, harm, judged_kernel
-from mglru.kernel_id import parse_list
 from mglru.machines import KVM
 from mglru.output_file import STDOUT
 from mglru.qemu import check_kvm
 from mglru.results import RunResult
 from mglru.run import failures
+from mglru.source.kernel_id import parse_list
 from mglru.suite_file import SuiteFile, load_old
 from mglru.suites import families
 

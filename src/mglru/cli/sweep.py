@@ -20,11 +20,11 @@ from mglru.debian import packages
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients
-from mglru.kernel_id import KernelId, parse_list
 from mglru.output_file import STDOUT
 from mglru.provenance import run_info
 from mglru.results import RunInfo
 from mglru.run import make_jobs, parallel_boots
+from mglru.source.kernel_id import KernelId, parse_list
 from mglru.sweep import (
     Engine,
     LocalEngine,

@@ -18,12 +18,12 @@ from mglru.core.ui import Ui
 from mglru.debian import archive, packages
 from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients
-from mglru.kernel_id import SERIES_BASES, KernelId
 from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import failures, make_jobs, run_jobs
-from mglru.series import Series, load_series
-from mglru.source import Source, get_source
+from mglru.series.listing import Series, load_series
+from mglru.source.kernel_id import SERIES_BASES, KernelId
+from mglru.source.trees import Source, get_source
 from mglru.tested import Tested, series_mark, tested_versions
 from mglru.tested_try import (
     SUITES,

@@ -29,9 +29,9 @@ from mglru.debian import packages
 from mglru.experiment import Experiment
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible
-from mglru.kernel_id import parse_list
 from mglru.results import BootRecord, ResultFile, RunResult
 from mglru.run import available_bytes, output_file
+from mglru.source.kernel_id import parse_list
 from mglru.trial import (
     Options,
     disk_bytes,

@@ -13,9 +13,9 @@ from mglru import bound_file, sweep_file
 from mglru.bound_file import Bound
 from mglru.compare import Named, load_named
 from mglru.core.errors import UsageError
-from mglru.kernel_id import KernelId
 from mglru.results import RunResult
 from mglru.simulate import LRU, OPTIMUM
+from mglru.source.kernel_id import KernelId
 from mglru.sweep_file import Sweep
 
 RUN, SWEEP, BOUND = "run", sweep_file.KIND.name, bound_file.KIND.name

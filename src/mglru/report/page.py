@@ -28,7 +28,7 @@ from mglru.report.palette import Palette
 from mglru.report.sections import Section, make_sections
 from mglru.report.summary import Line, Summary, summarise
 from mglru.report.vega import FONT, Chart, config, library
-from mglru.series_state import FOOTNOTE
+from mglru.series.state import FOOTNOTE
 
 TEMPLATES = Path(__file__).parent / "templates"
 # What a page says about its limits, and where to read more.

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mglru.core.errors import UsageError
-from mglru.kernel_id import KernelId
+from mglru.source.kernel_id import KernelId
 
 LIGHT = {
     "page": "#ffffff",

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mglru.series_file import Entry, SeriesFile
+from mglru.series.listing_file import Entry, SeriesFile
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from pathlib import Path
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import require_space, staged
-from mglru.patchfile import read_changes
-from mglru.patching import PatchError, apply_patch
-from mglru.series import Patch
-from mglru.source import UNPACKED_BYTES, kernel_version
-from mglru.three_way import merge_patches
+from mglru.series.apply import PatchError, apply_patch
+from mglru.series.listing import Patch
+from mglru.series.merge import merge_patches
+from mglru.series.patch import read_changes
+from mglru.source.trees import UNPACKED_BYTES, kernel_version
 
 _TOUCHED = ".mglru-touched.json"
 

@@ -17,7 +17,7 @@ from mglru.core import process
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.debian import archive
-from mglru.kernel_id import BASES
+from mglru.source.kernel_id import BASES
 
 # Each base comes from one suite (with its security updates), whatever Debian the machine runs,
 # so that Debian 12 and 13 measure the same source.

@@ -7,12 +7,12 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mglru import series_file
 from mglru.core import paths
 from mglru.core.errors import LabError, UsageError
-from mglru.kernel_id import KernelId
-from mglru.patchfile import PatchFormatError, diff_of, read_changes, read_message
-from mglru.series_file import SeriesFile, SeriesFormatError
+from mglru.series import listing_file
+from mglru.series.listing_file import SeriesFile, SeriesFormatError
+from mglru.series.patch import PatchFormatError, diff_of, read_changes, read_message
+from mglru.source.kernel_id import KernelId
 
 SERIES_FILE = "series"
 
@@ -143,7 +143,7 @@ def read_series_file(directory: Path) -> SeriesFile:
     """
     path = directory / SERIES_FILE
     try:
-        return series_file.parse(path.read_text() if path.exists() else "")
+        return listing_file.parse(path.read_text() if path.exists() else "")
     except (SeriesFormatError, UnicodeDecodeError) as error:
         raise LabError(
             f"{path}: {error}", next_step="see docs/patches.md for its format"
@@ -169,7 +169,7 @@ def _refuse_unlisted(directory: Path, listing: SeriesFile) -> None:
         )
 
 
-def _load_patch(path: Path, number: int, entry: series_file.Entry, part: str) -> Patch:
+def _load_patch(path: Path, number: int, entry: listing_file.Entry, part: str) -> Patch:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -183,7 +183,7 @@ def _load_patch(path: Path, number: int, entry: series_file.Entry, part: str) ->
     try:
         message = read_message(content)
         read_changes(content)
-        proofs, allowed = series_file.proofs(entry), series_file.allowances(entry)
+        proofs, allowed = listing_file.proofs(entry), listing_file.allowances(entry)
     except PatchFormatError as error:
         raise LabError(
             f"{path} is not a patch that git format-patch wrote: {error}",

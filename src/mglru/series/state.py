@@ -6,8 +6,8 @@ from __future__ import annotations
 import functools
 
 from mglru.core.errors import LabError
-from mglru.kernel_id import KernelId
-from mglru.series import load_series
+from mglru.series.listing import load_series
+from mglru.source.kernel_id import KernelId
 
 MARK = "†"
 FOOTNOTE = f"{MARK} of another state of the series than this checkout has"

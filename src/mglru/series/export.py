@@ -12,10 +12,10 @@ from pathlib import Path
 
 from mglru.core.errors import UsageError
 from mglru.core.git import git, succeeds
-from mglru.patchfile import read_message
-from mglru.series import SERIES_FILE, Series, load_series, read_series_file
-from mglru.series_merge import Exported, merge_series
-from mglru.source import kernel_version
+from mglru.series.listing import SERIES_FILE, Series, load_series, read_series_file
+from mglru.series.listing_merge import Exported, merge_series
+from mglru.series.patch import read_message
+from mglru.source.trees import kernel_version
 
 BASE_TAG = "base"
 LEFT_OUT = "mglru.leftOut"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mglru.core.errors import LabError
 from mglru.core.git import git, succeeds
-from mglru.patchfile import FileChange, Hunk, read_changes
-from mglru.series import Patch
+from mglru.series.listing import Patch
+from mglru.series.patch import FileChange, Hunk, read_changes
 
 # All lines of context must match (git apply never takes less); only their place may differ.
 APPLY = ("apply", "--verbose", "--whitespace=nowarn")

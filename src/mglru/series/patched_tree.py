@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mglru.core.paths import cache_dir
-from mglru.overlay import follow_overlay, link_tree, make_overlay
-from mglru.series import Patch
-from mglru.source import Source, cached
+from mglru.series.listing import Patch
+from mglru.series.overlay import follow_overlay, link_tree, make_overlay
+from mglru.source.trees import Source, cached
 
 
 def follow_series(

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from mglru.core.errors import LabError
 from mglru.core.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity, succeeds
-from mglru.patching import FailedHunk, PatchError, apply_patch, require_unchanged
-from mglru.series import Patch
+from mglru.series.apply import FailedHunk, PatchError, apply_patch, require_unchanged
+from mglru.series.listing import Patch
 
 _IDENTITY = identity(NEUTRAL_NAME, NEUTRAL_EMAIL, "@0 +0000")
 _CONFLICT = re.compile(r"^<<<<<<< ")

@@ -15,10 +15,10 @@ from mglru.core import paths
 from mglru.core.errors import LabError, UsageError
 from mglru.core.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity
 from mglru.core.paths import require_space, staged
-from mglru.overlay import copy_entries, make_overlay
-from mglru.series import Series
-from mglru.source import Source
-from mglru.tree_export import BASE_TAG, LEFT_OUT, export_tree
+from mglru.series.export import BASE_TAG, LEFT_OUT, export_tree
+from mglru.series.listing import Series
+from mglru.series.overlay import copy_entries, make_overlay
+from mglru.source.trees import Source
 
 __all__ = ["branch_name", "export_tree", "make_tree"]
 
