@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mglru.build import _built_siblings, _slot
-from mglru.recipe import Recipe
+from mglru.build.build import _built_siblings, _slot
+from mglru.build.recipe import Recipe
 from mglru.series.listing import Series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source

@@ -18,7 +18,8 @@ import pytest
 
 import sweep_tools
 from mglru import cluster
-from mglru.build import planned
+from mglru.build.build import planned
+from mglru.build.recipe import make_recipe
 from mglru.cluster import ClusterEngine
 from mglru.cluster_task import Answer, Refusal, Task, make_task
 from mglru.cluster_worker import Room, run_task
@@ -28,7 +29,6 @@ from mglru.core.paths import REPO, cache_root
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment, names
 from mglru.lab_version import lab_version
-from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import Job
 from mglru.source.kernel_id import KernelId

@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mglru import kconfig
-from mglru.cli.deb import advice
-from mglru.cli.deb import deb as command
-from mglru.core.errors import LabError, UsageError
-from mglru.deb import BYTES_AN_OPTION, expected_seconds, make_plan, options_on
-from mglru.deb_config import (
+from mglru.build import config as kconfig
+from mglru.build.deb import BYTES_AN_OPTION, expected_seconds, make_plan, options_on
+from mglru.build.deb_config import (
     NEEDED,
     Configuration,
     configure,
@@ -22,6 +19,9 @@ from mglru.deb_config import (
     of_this_machine,
     requested,
 )
+from mglru.cli.deb import advice
+from mglru.cli.deb import deb as command
+from mglru.core.errors import LabError, UsageError
 from mglru.series.listing import Series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source

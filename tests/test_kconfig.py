@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru import kconfig
+from mglru.build import config as kconfig
 from mglru.core.errors import LabError
 from mglru.core.paths import KCONFIG
 from mglru.source.kernel_id import KernelId

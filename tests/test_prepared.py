@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mglru import prepared
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_root
 from mglru.core.ui import Ui

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from mglru import channel, qemu
 from mglru.boot_check import Expectation, prove
-from mglru.build import Build, find_build
+from mglru.build.build import Build, find_build
+from mglru.build.recipe import make_recipe
 from mglru.cli import cli
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
@@ -28,7 +29,6 @@ from mglru.machine import Boot, BootRequest, Lines
 from mglru.machines import KVM, MACHINES, SMP, THREADS, UML
 from mglru.plan import Inputs, make_plan
 from mglru.provenance import run_info
-from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS, SMP_KERNEL

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from mglru import prepared
-from mglru.build import Build, find_build
+from mglru.build.build import Build, find_build
+from mglru.build.recipe import make_recipe
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.dataset_spec import PreparedDataset
 from mglru.debian.userland import get_userland
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
-from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS

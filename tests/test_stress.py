@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mglru.build import find_build
+from mglru.build.build import find_build
+from mglru.build.recipe import make_recipe
 from mglru.cli import cli
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
@@ -16,7 +17,6 @@ from mglru.dataset import dataset_image
 from mglru.debian.userland import get_userland
 from mglru.experiment_load import load_experiment
 from mglru.machines import MACHINES, SMP, THREADS
-from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import STRESS_KERNEL

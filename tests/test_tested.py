@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from mglru import tested, tested_file
-from mglru.build import Build
+from mglru.build.build import Build
+from mglru.build.recipe import make_recipe
 from mglru.cli.tested import Trial
 from mglru.core import paths
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
 from mglru.debian import archive
-from mglru.recipe import make_recipe
 from mglru.series.listing import Series, load_series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, debian_source

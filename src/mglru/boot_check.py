@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from signal import SIGKILL
 
 from mglru import console
+from mglru.build.recipe import Recipe
 from mglru.channel import GuestReport, ProblemKind
 from mglru.core.errors import LabError
 from mglru.machine import Boot
-from mglru.recipe import Recipe
 from mglru.source.kernel_id import KernelId
 
 # The bit of lru_gen/enabled that says that aging walks page tables.

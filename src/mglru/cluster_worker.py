@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from mglru import prepared
-from mglru.build import Build, build_kernel
+from mglru.build.build import Build, build_kernel
+from mglru.build.recipe import Recipe, make_recipe
 from mglru.cluster_task import Answer, Refusal, Task
 from mglru.core import process
 from mglru.core.errors import ExitCode, LabError
@@ -20,7 +21,6 @@ from mglru.experiment import Experiment
 from mglru.ingredients import Ingredients, get_ingredients
 from mglru.lab_version import lab_version
 from mglru.provenance import image_digest
-from mglru.recipe import Recipe, make_recipe
 from mglru.results import BootRecord
 from mglru.run import Job, available_bytes, run_job
 from mglru.source.kernel_id import KernelId

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from mglru import kconfig
+from mglru.build import config as kconfig
 from mglru.core.errors import UsageError
 from mglru.source.kernel_id import KernelId
 

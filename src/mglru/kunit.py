@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, computed_field
 
 from mglru import boot_check, channel, console
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir

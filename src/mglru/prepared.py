@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mglru import channel
 from mglru.boot_check import Expectation, problems, prove
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir, locked, require_space, staged

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import REPO

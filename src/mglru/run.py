@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mglru import channel, trace
 from mglru.boot_check import Expectation, problems, prove
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mglru import boot_check, channel
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir
 from mglru.dataset import dataset_image

@@ -10,11 +10,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from mglru.build.recipe import KEY_LENGTH, Recipe
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, staged
 from mglru.core.ui import Ui
-from mglru.recipe import KEY_LENGTH, Recipe
 from mglru.series.patched_tree import follow_series
 
 SELFTESTS = Path("tools/testing/selftests")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mglru import resume
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.core.errors import GuestDiedError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment import Experiment

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from mglru.build import Build, tree_home
+from mglru.build.build import Build, tree_home
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import cache_dir, locked, require_space
 from mglru.core.ui import Ui

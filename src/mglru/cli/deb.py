@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
+from mglru.build.deb import Packages, Plan, build_packages, make_plan
+from mglru.build.deb_config import choose
 from mglru.cli.common import import_sources, source_option
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
-from mglru.deb import Packages, Plan, build_packages, make_plan
-from mglru.deb_config import choose
 from mglru.debian import packages
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import get_source

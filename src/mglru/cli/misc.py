@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.table import Table
 
 from mglru import selfcheck
-from mglru.build import find_build
+from mglru.build.build import find_build
+from mglru.build.recipe import make_recipe
 from mglru.cli.common import build_all
 from mglru.cli.series import check_base
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.machines import SMP, UML
-from mglru.recipe import make_recipe
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
 from mglru.source.trees import cached

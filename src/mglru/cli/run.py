@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from mglru import prepared, spread
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
 from mglru.cli.suite import KERNELS, run_suite

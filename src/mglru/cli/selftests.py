@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from mglru import waterfall_table
-from mglru.build import build_kernel
+from mglru.build.build import build_kernel
+from mglru.build.recipe import make_recipe
 from mglru.cli.common import import_sources, source_option, terminal
 from mglru.cli.matrix import check_matrices
 from mglru.cli.run import Session, report_failures
@@ -19,7 +20,6 @@ from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment import Experiment
 from mglru.experiment_load import load_experiment
-from mglru.recipe import make_recipe
 from mglru.results import ResultFile
 from mglru.series.listing import load_series
 from mglru.series_check import CheckLine, check_series, compiler_warnings

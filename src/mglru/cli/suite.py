@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from mglru import prepared, suite_run, suite_table
-from mglru.build import Build
+from mglru.build.build import Build
 from mglru.cli.common import build_all, terminal
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui

@@ -11,7 +11,7 @@ import click
 
 from mglru import prepared, sweep_file, sweep_plot, sweep_tables
 from mglru.baseline import baseline_of
-from mglru.build import Build, build_kernel
+from mglru.build.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
 from mglru.cluster import ClusterEngine, check_address
 from mglru.core.errors import ExitCode, UsageError

@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from mglru import tested_file
-from mglru.build import Build, build_kernel
+from mglru.build.build import Build, build_kernel
+from mglru.build.recipe import make_recipe
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import PATCHES
 from mglru.core.ui import Ui
 from mglru.debian import archive, packages
 from mglru.experiment_load import load_experiment
 from mglru.ingredients import get_ingredients
-from mglru.recipe import make_recipe
 from mglru.results import BootRecord
 from mglru.run import failures, make_jobs, run_jobs
 from mglru.series.listing import Series, load_series

@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mglru import kconfig
+from mglru.build import config as kconfig
+from mglru.build.recipe import MACHINES, Recipe
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
-from mglru.recipe import MACHINES, Recipe
 from mglru.series.overlay import link_tree
 from mglru.series.patched_tree import follow_series
 from mglru.source.trees import Source

@@ -8,7 +8,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from mglru import kconfig
+from mglru.build import config as kconfig
 from mglru.core import process
 from mglru.series.listing import Patch, Series, load_lab_series, load_series
 from mglru.source.kernel_id import KernelId

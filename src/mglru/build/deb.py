@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import kconfig
-from mglru.build import make_command, tree_home
+from mglru.build import config as kconfig
+from mglru.build.build import make_command, tree_home
+from mglru.build.deb_config import Configuration, configure, requested
+from mglru.build.recipe import KEY_LENGTH, compiler_version
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
-from mglru.deb_config import Configuration, configure, requested
-from mglru.recipe import KEY_LENGTH, compiler_version
 from mglru.series.listing import Series, load_series
 from mglru.series.overlay import link_tree
 from mglru.series.patched_tree import follow_series
