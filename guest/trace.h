@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The operations of a run, drawn on the host (src/mglru/trace.py) so that every
+ * The operations of a run, drawn on the host (src/mglru/experiment/trace.py) so that every
  * kernel gets the same ones: packed little-endian records of 8 bytes.
  */
 #ifndef MGLRU_TRACE_H

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mglru.results import (
+from mglru.results.model import (
     BootRecord,
     ExperimentProvenance,
     Headline,

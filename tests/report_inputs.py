@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mglru.bound_file import Bound
-from mglru.compare import Named
 from mglru.latency import Histogram
 from mglru.report.inputs import Inputs
-from mglru.results import (
+from mglru.results.compare import Named
+from mglru.results.model import (
     BootRecord,
     ExperimentProvenance,
     Headline,
@@ -22,9 +22,9 @@ from mglru.results import (
     RunInfo,
     RunResult,
 )
+from mglru.results.timeline import Timeline
 from mglru.series.listing import load_series
 from mglru.sweep_file import Sweep, SweepPoint
-from mglru.timeline_model import Timeline
 
 KERNELS = ("6.12@classic", "6.12", "7.3", "6.12+next")
 REFAULTS = "workingset_refault_file"

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from mglru import sweep_file
-from mglru.results import (
+from mglru.results.model import (
     BootRecord,
     ExperimentProvenance,
     Headline,

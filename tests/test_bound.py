@@ -16,13 +16,13 @@ from mglru.bound_file import Bound, BoundFile, KernelOutcome, PolicyOutcome, loa
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
-from mglru.dataset_spec import FileDataset
-from mglru.experiment_load import load_experiment
-from mglru.results import BootRecord
+from mglru.experiment.dataset import FileDataset
+from mglru.experiment.load import load_experiment
+from mglru.results.model import BootRecord
+from mglru.results.timeline import Timeline
 from mglru.run import Job, make_jobs, run_job
 from mglru.simulate import POLICIES, next_access, simulate
 from mglru.source.kernel_id import KernelId
-from mglru.timeline_model import Timeline
 from test_guest import kernel_build
 
 Event = tuple[int, int, int, int, int]

@@ -26,10 +26,10 @@ from mglru.cluster_worker import Room, run_task
 from mglru.core import process
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import REPO, cache_root
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment, names
+from mglru.experiment.load import load_experiment, names
+from mglru.experiment.spec import Experiment
 from mglru.lab_version import lab_version
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.run import Job
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source

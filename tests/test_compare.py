@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from mglru import spread, tables
-from mglru.compare import Comparison, Named, compare, load_named
+from mglru import spread
 from mglru.core.errors import UsageError
 from mglru.core.figures import number
-from mglru.marks import Mark
-from mglru.results import (
+from mglru.results import tables
+from mglru.results.compare import Comparison, Named, compare, load_named
+from mglru.results.marks import Mark
+from mglru.results.model import (
     BootRecord,
     ExperimentProvenance,
     Headline,

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mglru import dataset, dataset_spec
+from mglru import dataset
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.dataset import dataset_image
-from mglru.dataset_spec import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset
+from mglru.experiment import dataset as dataset_spec
+from mglru.experiment.dataset import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset
 from mglru.guest_build import guest_program
 
 FILE = FileDataset(kind="file", size_mb=16, file_mb=2)

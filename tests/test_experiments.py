@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import UsageError
-from mglru.experiment import Step
-from mglru.experiment_load import load_experiment, names
+from mglru.experiment.load import load_experiment, names
+from mglru.experiment.spec import Step
 from mglru.guest_build import programs
 from mglru.plan import Inputs, make_plan
 

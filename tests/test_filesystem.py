@@ -9,8 +9,8 @@ import pytest
 
 from mglru.core.errors import UsageError
 from mglru.debian.packages import FILESYSTEMS, TEST
-from mglru.experiment_load import load_experiment
-from mglru.filesystem import MKFS, check_kernels
+from mglru.experiment.filesystem import MKFS, check_kernels
+from mglru.experiment.load import load_experiment
 from mglru.plan import Inputs, make_plan
 from mglru.source.kernel_id import KernelId
 

@@ -13,7 +13,7 @@ from mglru import suite_table
 from mglru.core.errors import UsageError
 from mglru.harm import harm, judged_kernel, point_harm
 from mglru.harm_measures import READ, SECONDS, TAIL, WRITTEN, figures
-from mglru.results import Headline
+from mglru.results.model import Headline
 
 CLASSIC, STOCK, NEW, NEXT = "6.12@classic", "6.12", "7.3", "6.12+next"
 MB = 1024.0

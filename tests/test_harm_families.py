@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from mglru.core.paths import EXPERIMENTS, REPO
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
 
 FAMILIES = sorted(path.stem for path in (EXPERIMENTS / "harm").glob("*.toml"))
 METRICS = {"pgpgin", "pgpgout", "workingset_refault_file", "workingset_refault_anon"}

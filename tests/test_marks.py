@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import pytest
 
 from made_runs import made_run
-from mglru import tables
-from mglru.baseline import baseline_of
-from mglru.compare import Comparison, Named, compare
 from mglru.core import stats
-from mglru.humps import two_humps
-from mglru.marks import MIN_PAIRS, Mark, judge
 from mglru.report import page
 from mglru.report.inputs import Inputs
-from mglru.results import Headline, RunResult
+from mglru.results import tables
+from mglru.results.baseline import baseline_of
+from mglru.results.compare import Comparison, Named, compare
+from mglru.results.humps import two_humps
+from mglru.results.marks import MIN_PAIRS, Mark, judge
+from mglru.results.model import Headline, RunResult
 from mglru.series.listing import load_series
 from mglru.series.state import FOOTNOTE, is_of_another_state
 

@@ -12,7 +12,7 @@ from made_runs import made_run
 from mglru import cli, overview
 from mglru.core.errors import ExitCode
 from mglru.overview import MOST_ROWS
-from mglru.results import Headline, RunResult, save
+from mglru.results.model import Headline, RunResult, save
 from mglru.series.listing import load_series
 
 CLASSIC, STOCK, NEW, NEXT = "6.12@classic", "6.12", "7.3", "6.12+next"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import UsageError
-from mglru.experiment_load import load_experiment, names
+from mglru.experiment.load import load_experiment, names
 
 STEP = """
 [[steps]]

@@ -16,8 +16,8 @@ from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_root
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland, get_userland
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
 from mglru.prepared import prepared_image
 from test_guest import kernel_build
 

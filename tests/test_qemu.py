@@ -21,15 +21,15 @@ from mglru.core.ui import Ui
 from mglru.counters import cpu_figures
 from mglru.dataset import dataset_image
 from mglru.events import Counters
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
 from mglru.guest_build import guest_program
 from mglru.guest_root import PLAN, host_programs, libraries, make_root
 from mglru.machine import Boot, BootRequest, Lines
 from mglru.machines import KVM, MACHINES, SMP, THREADS, UML
 from mglru.plan import Inputs, make_plan
 from mglru.provenance import run_info
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS, SMP_KERNEL
 from mglru.source.kernel_id import KernelId

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mglru import overview, readme, tables
+from mglru import overview, readme
 from mglru.cli.results import suite_text
-from mglru.compare import compare, load_named
 from mglru.core.errors import UsageError
 from mglru.core.paths import REPO, RESULTS
-from mglru.results import load
+from mglru.results import tables
+from mglru.results.compare import compare, load_named
+from mglru.results.model import load
 
 
 def test_only_the_part_between_the_markers_is_replaced(tmp_path: Path) -> None:

@@ -18,12 +18,10 @@ from click.testing import CliRunner
 import report_inputs
 from mglru import sweep_file
 from mglru.cli import cli
-from mglru.compare import Named, compare
 from mglru.core.errors import LabError, UsageError
 from mglru.core.figures import factor
 from mglru.core.paths import REPO, RESULTS
 from mglru.latency import Histogram
-from mglru.marks import Mark
 from mglru.report import page as pages
 from mglru.report import palette, thin
 from mglru.report.charts_bound import distances
@@ -37,7 +35,9 @@ from mglru.report.palette import Palette
 from mglru.report.picture import digest, picture, picture_dots
 from mglru.report.summary import summarise
 from mglru.report.vega import VEGA_LITE, Chart
-from mglru.results import RunResult, save
+from mglru.results.compare import Named, compare
+from mglru.results.marks import Mark
+from mglru.results.model import RunResult, save
 from mglru.waterfall import make_waterfall
 
 

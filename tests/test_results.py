@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import ExitCode, LabError, UsageError
-from mglru.results import (
+from mglru.results.model import (
     FORMAT,
     BootRecord,
     ExperimentProvenance,

@@ -9,10 +9,10 @@ import pytest
 
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
-from mglru.dataset_spec import PreparedDataset
-from mglru.experiment_load import load_experiment
+from mglru.experiment.dataset import PreparedDataset
+from mglru.experiment.load import load_experiment
 from mglru.plan import Inputs, make_plan
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import FILESYSTEMS_KERNEL
 from mglru.source.kernel_id import KernelId

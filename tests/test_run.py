@@ -12,11 +12,11 @@ from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
-from mglru.dataset_spec import PreparedDataset
 from mglru.debian.userland import get_userland
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
-from mglru.results import BootRecord
+from mglru.experiment.dataset import PreparedDataset
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
+from mglru.results.model import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source.kernel_id import KernelId

@@ -13,7 +13,7 @@ import pytest
 from mglru import channel
 from mglru.core.paths import GUEST, REPO
 from mglru.events import Counters, Progress
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
 from mglru.guest_build import CFLAGS, STATIC, programs
 from mglru.shift import shift_figures
 

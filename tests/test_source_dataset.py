@@ -12,8 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from mglru.core.errors import LabError
 from mglru.dataset import dataset_image
-from mglru.dataset_spec import DatasetSpec, SourceDataset
-from mglru.experiment_load import load_experiment
+from mglru.experiment.dataset import DatasetSpec, SourceDataset
+from mglru.experiment.load import load_experiment
 from mglru.source.trees import Source, _remember
 from test_dataset import dump, left_behind
 

@@ -15,9 +15,9 @@ from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
 from mglru.debian.userland import get_userland
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
 from mglru.machines import MACHINES, SMP, THREADS
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import STRESS_KERNEL
 from mglru.source.kernel_id import KernelId

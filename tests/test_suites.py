@@ -15,8 +15,8 @@ from made_runs import made_info, made_run
 from mglru import cli, run, suite_run
 from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
-from mglru.experiment_load import load_experiment
-from mglru.results import BootRecord, RunResult, load
+from mglru.experiment.load import load_experiment
+from mglru.results.model import BootRecord, RunResult, load
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.suite_file import SuiteFile, load_old
 from mglru.suite_run import Plan

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 import sweep_tools
-from mglru import results, sweep_file, sweep_plot, sweep_tables
+from mglru import sweep_file, sweep_plot, sweep_tables
 from mglru.core.errors import ExitCode, LabError, UsageError
-from mglru.results import BootRecord
+from mglru.results import model as results
+from mglru.results.model import BootRecord
+from mglru.results.timeline import Timeline
 from mglru.run import parallel_boots
 from mglru.sweep import Plan, check_same_sweep, known_boots, load_points
 from mglru.sweep_file import Sweep, SweepFile
-from mglru.timeline_model import Timeline
 from mglru.vary import Settings, Value, combinations, parse_vary
 from sweep_tools import KERNELS, VARY, figures, info, record
 from test_cli import run

@@ -11,9 +11,9 @@ import pytest
 from mglru.core.paths import REPO
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
-from mglru.results import BootRecord
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
+from mglru.results.model import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
 from test_run import builds

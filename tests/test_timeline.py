@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from mglru.events import Counters, Generations, Progress, Sample
-from mglru.results import json_text
+from mglru.results.model import json_text
+from mglru.results.timeline import Timeline
 from mglru.timeline import make_timeline
-from mglru.timeline_model import Timeline
 
 
 def snapshot(phase: str, clock_ns: int, **vmstat: int) -> Counters:

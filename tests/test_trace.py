@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 from pydantic import ValidationError
 
-from mglru import trace
-from mglru.trace import Mix, Op, TraceSpec, make_trace
+from mglru.experiment import trace
+from mglru.experiment.trace import Mix, Op, TraceSpec, make_trace
 
 READS = Mix(read=1.0)
 Floats = npt.NDArray[np.float64]

@@ -17,10 +17,10 @@ from mglru.command import Command, resolve
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.sizes import MB, parse_size, shown
 from mglru.dataset import dataset_image
-from mglru.dataset_spec import DirectoryDataset
-from mglru.experiment import Swap
+from mglru.experiment.dataset import DirectoryDataset
+from mglru.experiment.spec import Swap
 from mglru.guest_files import WORK_DIRECTORY, Places, visible
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.trial import Options, make_experiment, parse_environment, parse_swap
 from mglru.user_files import Content
 

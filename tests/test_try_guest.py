@@ -18,11 +18,11 @@ from mglru.core.errors import ExitCode
 from mglru.core.sizes import MB
 from mglru.core.ui import Ui
 from mglru.dataset import dataset_image
-from mglru.dataset_spec import DirectoryDataset
+from mglru.experiment.dataset import DirectoryDataset
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible
 from mglru.guest_places import guest_path
-from mglru.results import BootRecord, load
+from mglru.results.model import BootRecord, load
 from mglru.run import make_jobs, output_file, run_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.trial import Options, make_experiment

@@ -19,7 +19,7 @@ from mglru.core.ui import Ui
 from mglru.debian import archive as apt
 from mglru.debian import userland
 from mglru.debian.userland import get_userland
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
 from mglru.guest_places import guest_path
 from mglru.provenance import run_info
 from mglru.source.kernel_id import KernelId

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mglru.document import Kind, shown
-from mglru.output_file import OutputFile
-from mglru.results import json_text
+from mglru.results.json_file import Kind, shown
+from mglru.results.model import json_text
+from mglru.results.output_file import OutputFile
 
 FORMAT = 1
 KIND = Kind("bound", "./mglru bound EXPERIMENT --json FILE", FORMAT)

@@ -9,7 +9,7 @@ from rich.table import Table
 from mglru.bound import distance
 from mglru.bound_file import Bound
 from mglru.counters import PAGE_BYTES
-from mglru.tables import text_console
+from mglru.results.tables import text_console
 
 WIDTH = 100
 COLUMNS = ("misses", "of LRU's", "to the optimum", "refaults", "read ahead, unused")

@@ -36,9 +36,9 @@ from mglru.events import (
     SymbolProof,
 )
 from mglru.latency import Histogram
+from mglru.results.timeline import Timeline
 from mglru.shift import shift_figures
 from mglru.timeline import make_timeline
-from mglru.timeline_model import Timeline
 
 SHOWN_CHARACTERS = 120
 _E = TypeVar("_E", bound=EventBase)

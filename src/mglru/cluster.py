@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mglru import cluster_worker
 from mglru.cluster_task import Answer, Task, make_task
 from mglru.core.errors import LabError, UsageError
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.sweep import Done, PointJob
 from mglru.vary import describe
 

@@ -14,7 +14,7 @@ from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
-from mglru.experiment import Guest
+from mglru.experiment.spec import Guest
 from mglru.run import available_bytes
 
 JOIN_SECONDS = 30

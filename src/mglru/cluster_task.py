@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from mglru.core.errors import ExitCode, LabError
 from mglru.lab_version import lab_version
 from mglru.provenance import image_digest
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.run import Job
 
 

@@ -17,11 +17,11 @@ from mglru.cluster_task import Answer, Refusal, Task
 from mglru.core import process
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
-from mglru.experiment import Experiment
+from mglru.experiment.spec import Experiment
 from mglru.ingredients import Ingredients, get_ingredients
 from mglru.lab_version import lab_version
 from mglru.provenance import image_digest
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.run import Job, available_bytes, run_job
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import get_source

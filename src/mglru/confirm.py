@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mglru.compare import Cell, Comparison
 from mglru.core.errors import UsageError
-from mglru.marks import MIN_PAIRS, Mark
-from mglru.results import RunResult, series_of
+from mglru.results.compare import Cell, Comparison
+from mglru.results.marks import MIN_PAIRS, Mark
+from mglru.results.model import RunResult, series_of
 from mglru.series.state import is_of_another_state
 
 # Seeds from 1 on are there to look at, those from here on to confirm.

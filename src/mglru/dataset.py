@@ -17,7 +17,7 @@ import numpy as np
 from mglru import user_files
 from mglru.core import process
 from mglru.core.paths import cache_dir, locked, require_space, staged
-from mglru.dataset_spec import (
+from mglru.experiment.dataset import (
     IMAGE,
     TMP,
     TREE,

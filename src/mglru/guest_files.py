@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.dataset_spec import WORK
+from mglru.experiment.dataset import WORK
 from mglru.guest_places import HOST_ROOT
 from mglru.plan import DATA
 

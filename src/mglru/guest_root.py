@@ -18,7 +18,7 @@ from pathlib import Path
 from mglru.core import process
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.dataset import TIME, make_ext4
-from mglru.dataset_spec import IMAGE
+from mglru.experiment.dataset import IMAGE
 
 # What guest/init.c mounts things on.
 MOUNT_POINTS = ("proc", "sys", "dev", "run", "tmp", "mnt", "etc")

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from mglru.core import stats
 from mglru.core.errors import UsageError
-from mglru.experiment_files import split_name
+from mglru.experiment.files import split_name
 from mglru.harm_measures import MEASURES, Figure, figures
-from mglru.marks import MIN_PAIRS
-from mglru.results import BootRecord, RunResult, series_of
+from mglru.results.marks import MIN_PAIRS
+from mglru.results.model import BootRecord, RunResult, series_of
 from mglru.series.state import MARK, is_of_another_state
 from mglru.source.kernel_id import KernelId
 

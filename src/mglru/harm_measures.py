@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mglru.results import Headline, RunResult
+from mglru.results.model import Headline, RunResult
 
 # Below these, a figure counts as if it were this: so little that no ratio of it matters.
 READ_FLOOR_KB = 1024.0

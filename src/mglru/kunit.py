@@ -21,7 +21,7 @@ from mglru.core.paths import cache_dir
 from mglru.guest_build import guest_program
 from mglru.kept_logs import keep_logs
 from mglru.machine import BootRequest
-from mglru.output_file import OutputFile
+from mglru.results.output_file import OutputFile
 from mglru.source.kernel_id import KernelId
 from mglru.uml import boot
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from mglru import qemu, uml
 from mglru.core.errors import UsageError
 from mglru.debian import packages
-from mglru.experiment import Experiment, Guest, Time
+from mglru.experiment.spec import Experiment, Guest, Time
 from mglru.machine import Boot, BootRequest
 
 # With less the kernel would make fewer nodes than it is told to, or find no room in one.

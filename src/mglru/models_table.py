@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from mglru.models import CLASSIC, LRU, Misses
-from mglru.tables import text_console
+from mglru.results.tables import text_console
 
 WIDTH = 120
 # More misses than this part of the better one's are harm.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.core.errors import UsageError
-from mglru.dataset_spec import IMAGE, PreparedDataset, PreparedStep
-from mglru.experiment import RECORDER, SAMPLER, Disk, Experiment, Step
-from mglru.filesystem import Filesystem, mkfs
+from mglru.experiment.dataset import IMAGE, PreparedDataset, PreparedStep
+from mglru.experiment.filesystem import Filesystem, mkfs
+from mglru.experiment.spec import RECORDER, SAMPLER, Disk, Experiment, Step
 from mglru.guest_places import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"

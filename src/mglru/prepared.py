@@ -21,9 +21,9 @@ from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
 from mglru.dataset import LIMIT_SECONDS, SEED, dataset_image
-from mglru.dataset_spec import IMAGE, EmptyDataset, PreparedDataset
 from mglru.debian.userland import Userland
-from mglru.experiment import Experiment
+from mglru.experiment.dataset import IMAGE, EmptyDataset, PreparedDataset
+from mglru.experiment.spec import Experiment
 from mglru.guest_build import guest_program
 from mglru.machine import Boot, BootRequest
 from mglru.plan import DATA, Inputs, fill, make_preparation

@@ -17,10 +17,9 @@ from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import REPO
 from mglru.debian.userland import Userland
-from mglru.experiment import Experiment
+from mglru.experiment.spec import Experiment
 from mglru.machines import MACHINES, UML, Machine
-from mglru.recording import changed_files
-from mglru.results import (
+from mglru.results.model import (
     ExperimentProvenance,
     Headline,
     KernelProvenance,
@@ -29,6 +28,7 @@ from mglru.results import (
     Published,
     RunInfo,
 )
+from mglru.results.recording import changed_files
 from mglru.source.kernel_id import KernelId
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mglru.core.errors import UsageError
-from mglru.results import BootRecord, RunInfo, RunResult
+from mglru.results.model import BootRecord, RunInfo, RunResult
 
 Pair = tuple[str, object, object]
 SHOWN_DIGITS = 12

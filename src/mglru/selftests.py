@@ -16,8 +16,8 @@ from mglru.build.build import Build
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir
 from mglru.dataset import dataset_image
-from mglru.dataset_spec import EmptyDataset
-from mglru.experiment import Disk
+from mglru.experiment.dataset import EmptyDataset
+from mglru.experiment.spec import Disk
 from mglru.guest_build import guest_program
 from mglru.guest_places import OUTPUT_DEVICE, guest_path
 from mglru.kept_logs import keep_logs

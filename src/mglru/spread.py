@@ -14,8 +14,8 @@ from rich.table import Table
 from mglru.core import stats
 from mglru.core.errors import UsageError
 from mglru.core.figures import number
-from mglru.results import RunResult
-from mglru.tables import DEFAULT_WIDTH
+from mglru.results.model import RunResult
+from mglru.results.tables import DEFAULT_WIDTH
 
 SHOWN = 20
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru import console
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
 from mglru.machines import MACHINES, THREADS
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 
 NAME = "stress-ng"
 # Without the stressors of stress-ng, which come from Debian.

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mglru import recording, results
 from mglru.core.errors import UsageError
-from mglru.output_file import STDOUT, OutputFile
-from mglru.results import BootRecord, RunInfo, RunResult
+from mglru.results import model as results
+from mglru.results import recording
+from mglru.results.model import BootRecord, RunInfo, RunResult
+from mglru.results.output_file import STDOUT, OutputFile
 
 
 class SuiteFile(OutputFile):

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from mglru.experiment_files import split_name
+from mglru.experiment.files import split_name
 from mglru.harm import FamilyHarm, Worst
 from mglru.harm_measures import (
     MEASURES,
@@ -18,9 +18,9 @@ from mglru.harm_measures import (
     SECONDS_FLOOR,
     TAIL_FLOOR_US,
 )
-from mglru.marks import MIN_PAIRS
+from mglru.results.marks import MIN_PAIRS
+from mglru.results.tables import markdown_row, text_console, times
 from mglru.series.state import FOOTNOTE
-from mglru.tables import markdown_row, text_console, times
 
 WORSE, PERHAPS = "!", "?"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mglru.core.errors import UsageError
 from mglru.core.paths import EXPERIMENTS
-from mglru.experiment import Experiment
-from mglru.experiment_files import POINT_MARK, split_name
-from mglru.experiment_load import load_experiment, names
+from mglru.experiment.files import POINT_MARK, split_name
+from mglru.experiment.load import load_experiment, names
+from mglru.experiment.spec import Experiment
 
 # Experiments that lie in no folder and name no suite.
 NO_SUITE = "in no suite"

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mglru import recording
-from mglru.document import Kind, shown
-from mglru.output_file import OutputFile
-from mglru.results import (
+from mglru.results import recording
+from mglru.results.json_file import Kind, shown
+from mglru.results.model import (
     BootRecord,
     RunInfo,
     RunResult,
@@ -24,6 +23,7 @@ from mglru.results import (
     series_of,
     to_document,
 )
+from mglru.results.output_file import OutputFile
 from mglru.vary import Value
 
 FORMAT = 1

@@ -11,7 +11,7 @@ import vl_convert
 
 from mglru import sweep_tables
 from mglru.core.errors import LabError, UsageError
-from mglru.settings import ALIASES
+from mglru.experiment.settings import ALIASES
 from mglru.sweep_file import Sweep
 from mglru.sweep_tables import MetricTable
 from mglru.vary import Settings, Value, describe, full_name, size_bytes

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mglru import tables
-from mglru.compare import Cell, Comparison, Named, Row, compare
-from mglru.results import Headline, RunResult
+from mglru.results import tables
+from mglru.results.compare import Cell, Comparison, Named, Row, compare
+from mglru.results.model import Headline, RunResult
 from mglru.sweep_file import Sweep
 from mglru.vary import Settings, describe
 

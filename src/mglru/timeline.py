@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from mglru.counters import is_memory_stat_event, is_vmstat_event, psi_name
 from mglru.events import Counters, Progress, Sample
-from mglru.timeline_model import Timeline
+from mglru.results.timeline import Timeline
 
 # As many as a plot of a page's width can show; a result file keeps them as text.
 POINTS = 160

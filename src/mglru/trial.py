@@ -13,8 +13,8 @@ from mglru.command import Command
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir, locked
 from mglru.core.sizes import MB, megabytes, parse_size, shown
-from mglru.dataset_spec import TMP, DirectoryDataset
-from mglru.experiment import DISK_PRESETS, Disk, Experiment, Guest, Metric, Sample, Step, Swap
+from mglru.experiment.dataset import TMP, DirectoryDataset
+from mglru.experiment.spec import DISK_PRESETS, Disk, Experiment, Guest, Metric, Sample, Step, Swap
 from mglru.guest_files import WORK_DIRECTORY
 from mglru.guest_places import OUTPUT_DEVICE, guest_path
 from mglru.plan import DATA

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mglru.core.errors import UsageError
-from mglru.settings import ALIASES
+from mglru.experiment.settings import ALIASES
 
 Value = str | int | float
 Settings = dict[str, Value]

@@ -9,7 +9,7 @@ import signal
 from dataclasses import dataclass
 
 from mglru.core.sizes import shown
-from mglru.results import BootRecord
+from mglru.results.model import BootRecord
 from mglru.trial import OUTPUT_LIMIT, VIRTUAL_PATIENCE, Options
 
 _DISK_FULL = re.compile(rb"No space left on device|disk is full|ENOSPC|disk full", re.IGNORECASE)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from mglru.core import stats
 from mglru.core.errors import LabError
-from mglru.marks import Mark, judge
-from mglru.results import Headline, RunResult
+from mglru.results.marks import Mark, judge
+from mglru.results.model import Headline, RunResult
 from mglru.series.listing import Patch, Series, load_series
 from mglru.source.kernel_id import KernelId
 

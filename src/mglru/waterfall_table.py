@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mglru.core.figures import number
-from mglru.results import Headline
-from mglru.tables import ARROWS, STYLES, SYMBOLS, text_console, times
+from mglru.results.model import Headline
+from mglru.results.tables import ARROWS, STYLES, SYMBOLS, text_console, times
 from mglru.waterfall import Effect, Step, Waterfall
 
 BAR_WIDTH = 24

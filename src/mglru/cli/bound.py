@@ -9,15 +9,15 @@ import click
 
 from mglru import bound as bounds
 from mglru import bound_table, models, models_table
-from mglru.baseline import baseline_of
 from mglru.bound_file import BoundFile
 from mglru.cli.common import source_option
 from mglru.cli.run import DEMO_KERNELS, Session
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
 from mglru.provenance import lab_commit
-from mglru.results import ResultFile
+from mglru.results.baseline import baseline_of
+from mglru.results.model import ResultFile
 from mglru.simulate import SMALLEST
 from mglru.source.kernel_id import parse_list
 

@@ -8,18 +8,19 @@ from pathlib import Path
 
 import click
 
-from mglru import confirm_table, results
+from mglru import confirm_table
 from mglru.cli.common import source_option, terminal
 from mglru.cli.run import Session, report_failures
-from mglru.compare import Named, compare
 from mglru.confirm import CONFIRMING_SEED, all_hold, check_found, check_seeds, findings
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import RESULTS
 from mglru.core.ui import Ui
-from mglru.experiment_files import split_name
-from mglru.experiment_load import load_experiment
-from mglru.marks import MIN_PAIRS
-from mglru.results import ResultFile, RunResult
+from mglru.experiment.files import split_name
+from mglru.experiment.load import load_experiment
+from mglru.results import model as results
+from mglru.results.compare import Named, compare
+from mglru.results.marks import MIN_PAIRS
+from mglru.results.model import ResultFile, RunResult
 from mglru.source.kernel_id import parse_list
 
 

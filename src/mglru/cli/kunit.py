@@ -14,7 +14,7 @@ from mglru.cli.common import build_all, source_option
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
 from mglru.kunit import KunitFile, KunitReport, Outcome, run_kunit, with_suites
-from mglru.output_file import STDOUT
+from mglru.results.output_file import STDOUT
 from mglru.source.kernel_id import KernelId
 
 DEFAULT = "6.12+next"

@@ -17,11 +17,11 @@ from mglru.debian import packages
 from mglru.matrix import Outcome, check_matrix, to_document
 from mglru.matrix_build import compile_side, stock_and_next
 from mglru.matrix_config import Configuration, load_configurations
-from mglru.output_file import STDOUT, OutputFile
+from mglru.results.output_file import STDOUT, OutputFile
+from mglru.results.tables import text_console
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
 from mglru.source.trees import Source, get_source
-from mglru.tables import text_console
 
 
 class MatrixFile(OutputFile):

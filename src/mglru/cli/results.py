@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
-from mglru import overview, readme, suite_table, tables
+from mglru import overview, readme, suite_table
 from mglru.cli.common import terminal
-from mglru.compare import Named, load_named
-from mglru.compare import compare as compare_runs
 from mglru.core.errors import UsageError
 from mglru.harm import ALLOWED, harm, judged_kernel
-from mglru.results import RunResult
+from mglru.results import tables
+from mglru.results.compare import Named, load_named
+from mglru.results.compare import compare as compare_runs
+from mglru.results.model import RunResult
 
 
 def show(

@@ -16,18 +16,18 @@ from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
 from mglru.cli.suite import KERNELS, run_suite
 from mglru.cli.suite import Options as SuiteOptions
-from mglru.compare import Named
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
-from mglru.filesystem import check_kernels
+from mglru.experiment.filesystem import check_kernels
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
 from mglru.ingredients import get_ingredients
 from mglru.machines import KVM, MACHINES, UML
 from mglru.provenance import run_info
 from mglru.qemu import check_kvm
-from mglru.results import ResultFile, RunResult
+from mglru.results.compare import Named
+from mglru.results.model import ResultFile, RunResult
 from mglru.run import Job, failures, make_jobs, parallel_boots, run_jobs
 from mglru.source.kernel_id import KernelId, parse_list
 

@@ -16,7 +16,7 @@ from mglru.cli.common import build_all, machine_option, source_option
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.output_file import STDOUT, OutputFile
+from mglru.results.output_file import STDOUT, OutputFile
 from mglru.selftests import (
     PROGRAMS,
     KernelRun,

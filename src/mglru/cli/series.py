@@ -18,9 +18,9 @@ from mglru.cli.tested import tested
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
-from mglru.results import ResultFile
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
+from mglru.results.model import ResultFile
 from mglru.series.listing import load_series
 from mglru.series_check import CheckLine, check_series, compiler_warnings
 from mglru.source.kernel_id import SERIES_BASES, KernelId

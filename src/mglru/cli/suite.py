@@ -17,9 +17,9 @@ from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.harm import ALLOWED, harm, judged_kernel
 from mglru.machines import KVM
-from mglru.output_file import STDOUT
 from mglru.qemu import check_kvm
-from mglru.results import RunResult
+from mglru.results.model import RunResult
+from mglru.results.output_file import STDOUT
 from mglru.run import failures
 from mglru.source.kernel_id import parse_list
 from mglru.suite_file import SuiteFile, load_old

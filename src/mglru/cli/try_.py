@@ -20,16 +20,16 @@ from mglru.cli.common import source_option
 from mglru.cli.results import show
 from mglru.cli.run import Session
 from mglru.command import Command, resolve
-from mglru.compare import Named
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import cache_dir
 from mglru.core.sizes import parse_size, shown
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.experiment import Experiment
+from mglru.experiment.spec import Experiment
 from mglru.guest_build import guest_program
 from mglru.guest_files import Places, visible
-from mglru.results import BootRecord, ResultFile, RunResult
+from mglru.results.compare import Named
+from mglru.results.model import BootRecord, ResultFile, RunResult
 from mglru.run import available_bytes, output_file
 from mglru.source.kernel_id import parse_list
 from mglru.trial import (

@@ -11,8 +11,8 @@ from mglru.core import stats
 from mglru.core.figures import number
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, Spec, base, tip
+from mglru.results.tables import times
 from mglru.simulate import OPTIMUM
-from mglru.tables import times
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mglru.compare import Named
 from mglru.latency import Histogram
 from mglru.report.palette import Palette
 from mglru.report.thin import rounded
 from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip
+from mglru.results.compare import Named
 
 POINTS = 56
 # Percentiles lie on the axis by how rare what is slower is: 1 / (1 - p).

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from mglru.compare import Comparison, Row
 from mglru.core.figures import number
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, Spec, base, by_kernel, tip
-from mglru.tables import ARROWS, times
+from mglru.results.compare import Comparison, Row
+from mglru.results.tables import ARROWS, times
 
 PUBLISHED = "published"
 BAR = 17  # pixels

@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from mglru.compare import Cell
 from mglru.core.figures import factor, number
 from mglru.report.charts_ratio import heading
 from mglru.report.palette import Palette
 from mglru.report.summary import Line, Summary
 from mglru.report.vega import Chart, Spec, tip
-from mglru.tables import times
+from mglru.results.compare import Cell
+from mglru.results.tables import times
 
 # Points beyond are drawn at the edge, as arrows with their factor.
 LEAST, MOST = 0.2, 10.0

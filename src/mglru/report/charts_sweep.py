@@ -10,10 +10,10 @@ from mglru.core import stats
 from mglru.report.palette import Palette
 from mglru.report.thin import rounded
 from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, shapes, slug, tip
-from mglru.results import Headline
+from mglru.results.model import Headline
+from mglru.results.tables import ARROWS
 from mglru.sweep_file import Sweep, SweepPoint
 from mglru.sweep_plot import x_key
-from mglru.tables import ARROWS
 from mglru.vary import Value, size_bytes
 
 REFAULTS = "workingset_refault_file"

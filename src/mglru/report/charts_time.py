@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mglru.compare import Named
 from mglru.counters import PAGE_BYTES
 from mglru.report.palette import Palette
 from mglru.report.thin import evenly, extremes, rounded
 from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip
+from mglru.results.compare import Named
 
 POINTS_OF_A_GAUGE = 72
 POINTS_OF_A_SUM = 40  # what only grows has no peaks to lose

@@ -6,10 +6,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from mglru.core.figures import number
-from mglru.marks import Mark
 from mglru.report.vega import Chart, Spec, base, slug, tip
-from mglru.results import Headline
-from mglru.tables import ARROWS, times
+from mglru.results.marks import Mark
+from mglru.results.model import Headline
+from mglru.results.tables import ARROWS, times
 from mglru.waterfall import Waterfall
 
 COLOURS = {

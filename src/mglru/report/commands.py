@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 
 from mglru.bound_file import Bound
-from mglru.results import RunResult
+from mglru.results.model import RunResult
 from mglru.sweep_file import Sweep
 
 # A run has this parameter if it was made by `try`: the user's own program.

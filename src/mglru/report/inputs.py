@@ -11,9 +11,9 @@ from pathlib import Path
 
 from mglru import bound_file, sweep_file
 from mglru.bound_file import Bound
-from mglru.compare import Named, load_named
 from mglru.core.errors import UsageError
-from mglru.results import RunResult
+from mglru.results.compare import Named, load_named
+from mglru.results.model import RunResult
 from mglru.simulate import LRU, OPTIMUM
 from mglru.source.kernel_id import KernelId
 from mglru.sweep_file import Sweep

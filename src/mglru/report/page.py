@@ -14,12 +14,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from mglru import tables
-from mglru.compare import Cell
 from mglru.core.errors import LabError
 from mglru.core.figures import number
 from mglru.core.paths import REPO
-from mglru.marks import Mark
 from mglru.report import palette as colours
 from mglru.report.charts_ratio import heading
 from mglru.report.charts_summary import summary_charts
@@ -28,6 +25,9 @@ from mglru.report.palette import Palette
 from mglru.report.sections import Section, make_sections
 from mglru.report.summary import Line, Summary, summarise
 from mglru.report.vega import FONT, Chart, config, library
+from mglru.results import tables
+from mglru.results.compare import Cell
+from mglru.results.marks import Mark
 from mglru.series.state import FOOTNOTE
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mglru.bound_file import Bound
-from mglru.compare import Comparison, Named, compare
 from mglru.core import stats
 from mglru.core.errors import LabError
-from mglru.experiment import Experiment
-from mglru.experiment_load import load_experiment
+from mglru.experiment.load import load_experiment
+from mglru.experiment.spec import Experiment
 from mglru.report.charts_bound import Distance, bound_chart, distances, optimum
 from mglru.report.charts_latency import latency_charts
 from mglru.report.charts_ratio import ratio_chart
@@ -22,7 +21,8 @@ from mglru.report.commands import bound_command, command_of, settings_of, sweep_
 from mglru.report.inputs import Inputs
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, slug
-from mglru.results import RunResult
+from mglru.results.compare import Comparison, Named, compare
+from mglru.results.model import RunResult
 from mglru.sweep_file import Sweep
 from mglru.waterfall import Waterfall, make_waterfall
 

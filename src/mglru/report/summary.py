@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mglru.compare import Cell, Comparison, Row
-from mglru.marks import Mark
+from mglru.results.compare import Cell, Comparison, Row
+from mglru.results.marks import Mark
 
 REFAULTS = ("workingset_refault_file", "workingset_refault_anon")
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from mglru.core.errors import UsageError
-from mglru.output_file import STDOUT
+from mglru.results.output_file import STDOUT
 
 M = TypeVar("M", bound=BaseModel)
 

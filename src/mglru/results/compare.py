@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.baseline import baseline_of, common_choice
 from mglru.core import stats
 from mglru.core.errors import UsageError
 from mglru.core.figures import number
-from mglru.humps import Humps, two_humps
-from mglru.marks import TOLERANCE, Mark, judge
-from mglru.results import Headline, Published, RunResult, load
+from mglru.results.baseline import baseline_of, common_choice
+from mglru.results.humps import Humps, two_humps
+from mglru.results.marks import TOLERANCE, Mark, judge
+from mglru.results.model import Headline, Published, RunResult, load
 from mglru.series import state as series_state
 
 MAX_PROBLEMS_SHOWN = 5

@@ -16,10 +16,10 @@ from pydantic import (
     model_validator,
 )
 
-from mglru.dataset_spec import DatasetSpec
-from mglru.filesystem import LEAST_MB, Filesystem
+from mglru.experiment.dataset import DatasetSpec
+from mglru.experiment.filesystem import LEAST_MB, Filesystem
+from mglru.experiment.trace import TraceSpec
 from mglru.source.kernel_id import KernelId
-from mglru.trace import TraceSpec
 
 Table = dict[str, Any]
 # What passes for time in a guest.

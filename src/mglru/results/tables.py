@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mglru.compare import Cell, Comparison, Row
 from mglru.core.figures import number
-from mglru.marks import MIN_PAIRS, RULE, Mark
+from mglru.results.compare import Cell, Comparison, Row
+from mglru.results.marks import MIN_PAIRS, RULE, Mark
 from mglru.series.state import FOOTNOTE
 
 FORMATS = ("table", "markdown", "csv", "json")

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mglru import recording
 from mglru.core.errors import LabError, UsageError
+from mglru.results import recording
 
 STDOUT = "-"
 

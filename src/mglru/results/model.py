@@ -15,12 +15,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, computed_field
 
-from mglru import recording
-from mglru.baseline import baseline_of
 from mglru.core import stats
-from mglru.document import Kind, shown
-from mglru.output_file import OutputFile
-from mglru.timeline_model import Timeline
+from mglru.results import recording
+from mglru.results.baseline import baseline_of
+from mglru.results.json_file import Kind, shown
+from mglru.results.output_file import OutputFile
+from mglru.results.timeline import Timeline
 
 FORMAT = 1
 KIND = Kind("result", "./mglru run EXPERIMENT --json FILE", FORMAT)

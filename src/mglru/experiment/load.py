@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from mglru import experiment_files
 from mglru.core.errors import UsageError
 from mglru.core.paths import EXPERIMENTS
-from mglru.experiment import Experiment, Point
-from mglru.settings import Table, apply_setting
+from mglru.experiment import files
+from mglru.experiment.settings import Table, apply_setting
+from mglru.experiment.spec import Experiment, Point
 
 
 def names(directory: Path = EXPERIMENTS) -> list[str]:
@@ -21,7 +21,7 @@ def names(directory: Path = EXPERIMENTS) -> list[str]:
     Raises:
         UsageError: two files have one name.
     """
-    return list(experiment_files.find(directory))
+    return list(files.find(directory))
 
 
 def load_experiment(
@@ -38,8 +38,8 @@ def load_experiment(
     Raises:
         UsageError: no such experiment, point or key, or a value that does not fit.
     """
-    family, point = experiment_files.split_name(name)
-    table = experiment_files.read(family, directory)
+    family, point = files.split_name(name)
+    table = files.read(family, directory)
     for setting in (*_point_settings(table, family, point), *settings):
         apply_setting(table, setting)
     try:
@@ -51,7 +51,7 @@ def load_experiment(
         )
         raise UsageError(
             f"experiment {name}: {problems}",
-            next_step=f"see {experiment_files.find(directory)[family]}",
+            next_step=f"see {files.find(directory)[family]}",
         ) from error
 
 
