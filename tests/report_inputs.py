@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mglru.bound_file import Bound
-from mglru.latency import Histogram
+from mglru.guest.latency import Histogram
 from mglru.report.inputs import Inputs
 from mglru.results.compare import Named
 from mglru.results.model import (

@@ -15,7 +15,7 @@ from mglru.accesses import RECORD, Accesses, Kind, read_accesses
 from mglru.bound_file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
-from mglru.dataset import dataset_image
+from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import FileDataset
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru.channel import GuestReport, ProblemKind, metrics_of, parse
-from mglru.counters import is_memory_stat_event, is_vmstat_event
-from mglru.latency import HIGHEST, Histogram
+from mglru.guest.channel import GuestReport, ProblemKind, metrics_of, parse
+from mglru.guest.counters import is_memory_stat_event, is_vmstat_event
+from mglru.guest.latency import HIGHEST, Histogram
 
 LOGS = Path(__file__).parent / "logs"
 GUEST = Path(__file__).parents[1] / "guest"

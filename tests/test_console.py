@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru.console import EXCERPT_LINES, Kind, clean, ended, scan, unexpected
+from mglru.guest.console import EXCERPT_LINES, Kind, clean, ended, scan, unexpected
 
 LOGS = Path(__file__).parent / "logs"
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mglru import dataset
 from mglru.core import process
 from mglru.core.errors import LabError
-from mglru.dataset import dataset_image
+from mglru.disk import images
+from mglru.disk.images import dataset_image
 from mglru.experiment import dataset as dataset_spec
 from mglru.experiment.dataset import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset
-from mglru.guest_build import guest_program
+from mglru.guest.programs import guest_program
 
 FILE = FileDataset(kind="file", size_mb=16, file_mb=2)
 
@@ -81,7 +81,7 @@ def test_an_interrupted_load_leaves_no_half_image(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(dataset, "_write_file", interrupted)
+        patch.setattr(images, "_write_file", interrupted)
         with pytest.raises(KeyboardInterrupt):
             dataset_image(FILE)
     assert left_behind(cache) == []

@@ -10,8 +10,8 @@ import pytest
 from mglru.core.errors import UsageError
 from mglru.experiment.load import load_experiment, names
 from mglru.experiment.spec import Step
-from mglru.guest_build import programs
-from mglru.plan import Inputs, make_plan
+from mglru.guest.plan import Inputs, make_plan
+from mglru.guest.programs import programs
 
 INPUTS = Inputs(
     program=lambda name: Path("/cache") / name,

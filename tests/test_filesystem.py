@@ -11,7 +11,7 @@ from mglru.core.errors import UsageError
 from mglru.debian.packages import FILESYSTEMS, TEST
 from mglru.experiment.filesystem import MKFS, check_kernels
 from mglru.experiment.load import load_experiment
-from mglru.plan import Inputs, make_plan
+from mglru.guest.plan import Inputs, make_plan
 from mglru.source.kernel_id import KernelId
 
 INPUTS = Inputs(

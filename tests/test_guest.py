@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from mglru import channel, console
 from mglru.boot_check import Expectation, problems, prove
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
 from mglru.core.errors import LabError
 from mglru.core.paths import REPO
-from mglru.guest_build import guest_program
-from mglru.guest_places import guest_path
+from mglru.guest import channel, console
+from mglru.guest.places import guest_path
+from mglru.guest.plan import _line
+from mglru.guest.programs import guest_program
 from mglru.machine import Boot, BootRequest
-from mglru.plan import _line
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached

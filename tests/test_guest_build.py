@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mglru import guest_build, wiredtiger
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import GUEST
-from mglru.guest_build import guest_program
+from mglru.guest import programs as guest_build
+from mglru.guest import wiredtiger
+from mglru.guest.programs import guest_program
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mglru import channel
 from mglru.core.paths import REPO
-from mglru.guest_build import guest_program
-from mglru.guest_places import guest_path
+from mglru.guest import channel
+from mglru.guest.places import guest_path
+from mglru.guest.programs import guest_program
 from mglru.uml import boot
 from test_guest import kernel_build, request
 

@@ -11,23 +11,24 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mglru import channel, qemu
+from mglru import qemu
 from mglru.boot_check import Expectation, prove
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
 from mglru.cli import cli
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
-from mglru.counters import cpu_figures
-from mglru.dataset import dataset_image
-from mglru.events import Counters
+from mglru.disk.images import dataset_image
+from mglru.disk.root import PLAN, host_programs, libraries, make_root
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
-from mglru.guest_build import guest_program
-from mglru.guest_root import PLAN, host_programs, libraries, make_root
+from mglru.guest import channel
+from mglru.guest.counters import cpu_figures
+from mglru.guest.events import Counters
+from mglru.guest.plan import Inputs, make_plan
+from mglru.guest.programs import guest_program
 from mglru.machine import Boot, BootRequest, Lines
 from mglru.machines import KVM, MACHINES, SMP, THREADS, UML
-from mglru.plan import Inputs, make_plan
 from mglru.provenance import run_info
 from mglru.results.model import BootRecord
 from mglru.run import make_jobs, parallel_boots, run_jobs

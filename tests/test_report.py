@@ -21,7 +21,7 @@ from mglru.cli import cli
 from mglru.core.errors import LabError, UsageError
 from mglru.core.figures import factor
 from mglru.core.paths import REPO, RESULTS
-from mglru.latency import Histogram
+from mglru.guest.latency import Histogram
 from mglru.report import page as pages
 from mglru.report import palette, thin
 from mglru.report.charts_bound import distances

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mglru.core.ui import Ui
-from mglru.dataset import dataset_image
+from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
-from mglru.plan import Inputs, make_plan
+from mglru.guest.plan import Inputs, make_plan
 from mglru.results.model import BootRecord
 from mglru.run import make_jobs, run_jobs
 from mglru.selfcheck import FILESYSTEMS_KERNEL

@@ -11,8 +11,8 @@ from mglru import prepared
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
 from mglru.core.ui import Ui
-from mglru.dataset import dataset_image
 from mglru.debian.userland import get_userland
+from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mglru import channel
 from mglru.core.paths import GUEST, REPO
-from mglru.events import Counters, Progress
 from mglru.experiment.load import load_experiment
-from mglru.guest_build import CFLAGS, STATIC, programs
-from mglru.shift import shift_figures
+from mglru.guest import channel
+from mglru.guest.events import Counters, Progress
+from mglru.guest.hot_shift import shift_figures
+from mglru.guest.programs import CFLAGS, STATIC, programs
 
 SECOND = 10**9
 EVERY = 10

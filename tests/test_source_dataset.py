@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from mglru.core.errors import LabError
-from mglru.dataset import dataset_image
+from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import DatasetSpec, SourceDataset
 from mglru.experiment.load import load_experiment
 from mglru.source.trees import Source, _remember

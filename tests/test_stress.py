@@ -13,8 +13,8 @@ from mglru.build.recipe import make_recipe
 from mglru.cli import cli
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
-from mglru.dataset import dataset_image
 from mglru.debian.userland import get_userland
+from mglru.disk.images import dataset_image
 from mglru.experiment.load import load_experiment
 from mglru.machines import MACHINES, SMP, THREADS
 from mglru.results.model import BootRecord

@@ -10,7 +10,7 @@ import pytest
 
 from mglru.core.paths import REPO
 from mglru.core.ui import Ui
-from mglru.dataset import dataset_image
+from mglru.disk.images import dataset_image
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord

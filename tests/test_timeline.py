@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 from pydantic import ValidationError
 
-from mglru.events import Counters, Generations, Progress, Sample
+from mglru.guest.events import Counters, Generations, Progress, Sample
+from mglru.guest.timeline import make_timeline
 from mglru.results.model import json_text
 from mglru.results.timeline import Timeline
-from mglru.timeline import make_timeline
 
 
 def snapshot(phase: str, clock_ns: int, **vmstat: int) -> Counters:

@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from mglru import cli, trial, user_files, verdict
+from mglru import cli, trial, verdict
 from mglru.command import resolve
 from mglru.core.errors import ExitCode
 from mglru.core.sizes import MB
 from mglru.core.ui import Ui
-from mglru.dataset import dataset_image
+from mglru.disk import user_files
+from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import DirectoryDataset
-from mglru.guest_build import guest_program
+from mglru.guest.places import guest_path
+from mglru.guest.programs import guest_program
 from mglru.guest_files import Places, visible
-from mglru.guest_places import guest_path
 from mglru.results.model import BootRecord, load
 from mglru.run import make_jobs, output_file, run_jobs
 from mglru.source.kernel_id import KernelId

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from mglru import channel
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import archive as apt
 from mglru.debian import userland
 from mglru.debian.userland import get_userland
 from mglru.experiment.load import load_experiment
-from mglru.guest_places import guest_path
+from mglru.guest import channel
+from mglru.guest.places import guest_path
 from mglru.provenance import run_info
 from mglru.source.kernel_id import KernelId
 from mglru.uml import boot

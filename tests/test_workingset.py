@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mglru import channel
-from mglru.guest_places import guest_path
+from mglru.guest import channel
+from mglru.guest.places import guest_path
 from test_guest import memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mglru.core.errors import LabError
-from mglru.events import BEGIN, END
+from mglru.guest.events import BEGIN, END
 
 Records = npt.NDArray[np.void]
 Pages = npt.NDArray[np.int64]

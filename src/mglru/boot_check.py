@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from signal import SIGKILL
 
-from mglru import console
 from mglru.build.recipe import Recipe
-from mglru.channel import GuestReport, ProblemKind
 from mglru.core.errors import LabError
+from mglru.guest import console
+from mglru.guest.channel import GuestReport, ProblemKind
 from mglru.machine import Boot
 from mglru.source.kernel_id import KernelId
 

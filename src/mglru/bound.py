@@ -14,10 +14,10 @@ from mglru.bound_file import Bound, KernelOutcome, PolicyOutcome
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
-from mglru.counters import PAGE_BYTES
 from mglru.experiment.spec import RECORDER, Experiment
-from mglru.guest_build import guest_program
-from mglru.plan import ACCESSES
+from mglru.guest.counters import PAGE_BYTES
+from mglru.guest.plan import ACCESSES
+from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
 from mglru.run import Job, failures, parallel_boots, run_jobs
 from mglru.simulate import LRU, OPTIMUM, POLICIES, simulate, write_requests

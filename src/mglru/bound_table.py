@@ -8,7 +8,7 @@ from rich.table import Table
 
 from mglru.bound import distance
 from mglru.bound_file import Bound
-from mglru.counters import PAGE_BYTES
+from mglru.guest.counters import PAGE_BYTES
 from mglru.results.tables import text_console
 
 WIDTH = 100

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.experiment.dataset import WORK
-from mglru.guest_places import HOST_ROOT
-from mglru.plan import DATA
+from mglru.guest.places import HOST_ROOT
+from mglru.guest.plan import DATA
 
 # Below these a guest has files of its own; /dev, /proc and /sys are those that a program means.
 COVERED = ("/tmp", "/var/tmp", "/run", "/mnt", "/dev/shm")  # noqa: S108

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from mglru.build.build import Build
 from mglru.core.ui import Ui
-from mglru.dataset import dataset_image
 from mglru.debian import packages
 from mglru.debian.userland import Userland, get_userland
+from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.spec import Experiment
-from mglru.guest_build import guest_program
+from mglru.guest.programs import guest_program
 from mglru.prepared import prepared_image
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from mglru import boot_check, channel, console
+from mglru import boot_check
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir
-from mglru.guest_build import guest_program
+from mglru.guest import channel, console
+from mglru.guest.programs import guest_program
 from mglru.kept_logs import keep_logs
 from mglru.machine import BootRequest
 from mglru.results.output_file import OutputFile

@@ -12,7 +12,7 @@ from pathlib import Path
 from mglru.core import process
 from mglru.core.errors import UsageError
 from mglru.core.paths import REPO, cache_dir, locked, staged
-from mglru.guest_build import compiler_version
+from mglru.guest.programs import compiler_version
 
 POLICIES = REPO / "policies"
 PROGRAM = "simulate"

@@ -13,20 +13,20 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mglru import channel
 from mglru.boot_check import Expectation, problems, prove
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
-from mglru.dataset import LIMIT_SECONDS, SEED, dataset_image
 from mglru.debian.userland import Userland
+from mglru.disk.images import LIMIT_SECONDS, SEED, dataset_image
 from mglru.experiment.dataset import IMAGE, EmptyDataset, PreparedDataset
 from mglru.experiment.spec import Experiment
-from mglru.guest_build import guest_program
+from mglru.guest import channel
+from mglru.guest.plan import DATA, Inputs, fill, make_preparation
+from mglru.guest.programs import guest_program
 from mglru.machine import Boot, BootRequest
-from mglru.plan import DATA, Inputs, fill, make_preparation
 from mglru.source.kernel_id import KernelId
 from mglru.uml import boot
 

@@ -29,9 +29,9 @@ from mglru import machine
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.cpus import one_cpu
-from mglru.guest_build import guest_program
-from mglru.guest_places import guest_path
-from mglru.guest_root import PLAN, host_programs, libraries, make_root, userland_image
+from mglru.disk.root import PLAN, host_programs, libraries, make_root, userland_image
+from mglru.guest.places import guest_path
+from mglru.guest.programs import guest_program
 from mglru.machine import Boot, BootRequest, Lines, size_bytes
 
 QEMU = "qemu-system-x86_64"

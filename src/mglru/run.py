@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import channel
 from mglru.boot_check import Expectation, problems, prove
 from mglru.build.build import Build
 from mglru.core import process
@@ -24,11 +23,12 @@ from mglru.debian.userland import Userland
 from mglru.experiment import trace
 from mglru.experiment.filesystem import check_kernels
 from mglru.experiment.spec import Experiment
-from mglru.guest_build import guest_program
+from mglru.guest import channel
+from mglru.guest.plan import TRACE_MB, Inputs, make_plan
+from mglru.guest.programs import guest_program
 from mglru.kept_logs import keep_logs
 from mglru.machine import Boot, BootRequest
 from mglru.machines import MACHINES, UML
-from mglru.plan import TRACE_MB, Inputs, make_plan
 from mglru.results.model import BootRecord
 from mglru.source.kernel_id import KernelId
 

@@ -11,19 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mglru import boot_check, channel
+from mglru import boot_check
 from mglru.build.build import Build
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir
-from mglru.dataset import dataset_image
+from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import EmptyDataset
 from mglru.experiment.spec import Disk
-from mglru.guest_build import guest_program
-from mglru.guest_places import OUTPUT_DEVICE, guest_path
+from mglru.guest import channel
+from mglru.guest.places import OUTPUT_DEVICE, guest_path
+from mglru.guest.plan import DATA, disk_lines
+from mglru.guest.programs import guest_program
 from mglru.kept_logs import keep_logs
 from mglru.machine import BootRequest
 from mglru.machines import MACHINES
-from mglru.plan import DATA, disk_lines
 from mglru.source.kernel_id import KernelId
 from mglru.tap import Case, Result, merge_tries, read_program
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import console
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
+from mglru.guest import console
 from mglru.machines import MACHINES, THREADS
 from mglru.results.model import BootRecord
 

@@ -13,12 +13,12 @@ from mglru.command import Command
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir, locked
 from mglru.core.sizes import MB, megabytes, parse_size, shown
+from mglru.disk.user_files import EMPTY, Content
 from mglru.experiment.dataset import TMP, DirectoryDataset
 from mglru.experiment.spec import DISK_PRESETS, Disk, Experiment, Guest, Metric, Sample, Step, Swap
+from mglru.guest.places import OUTPUT_DEVICE, guest_path
+from mglru.guest.plan import DATA
 from mglru.guest_files import WORK_DIRECTORY
-from mglru.guest_places import OUTPUT_DEVICE, guest_path
-from mglru.plan import DATA
-from mglru.user_files import EMPTY, Content
 
 # In less, not even `true` comes to its end.
 LEAST_LIMIT = 512 * 1024

@@ -14,7 +14,7 @@ from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.cpus import one_cpu
-from mglru.guest_places import guest_path
+from mglru.guest.places import guest_path
 from mglru.machine import Boot, BootRequest, Lines, size_bytes
 
 # What UML says when the host forbids it to trace its own child processes.

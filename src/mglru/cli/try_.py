@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from mglru import program_output, user_files, verdict
+from mglru import program_output, verdict
 from mglru.cli.common import source_option
 from mglru.cli.results import show
 from mglru.cli.run import Session
@@ -25,8 +25,9 @@ from mglru.core.paths import cache_dir
 from mglru.core.sizes import parse_size, shown
 from mglru.core.ui import Ui
 from mglru.debian import packages
+from mglru.disk import user_files
 from mglru.experiment.spec import Experiment
-from mglru.guest_build import guest_program
+from mglru.guest.programs import guest_program
 from mglru.guest_files import Places, visible
 from mglru.results.compare import Named
 from mglru.results.model import BootRecord, ResultFile, RunResult

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mglru.latency import Histogram
+from mglru.guest.latency import Histogram
 from mglru.report.palette import Palette
 from mglru.report.thin import rounded
 from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip

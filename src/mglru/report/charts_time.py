@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mglru.counters import PAGE_BYTES
+from mglru.guest.counters import PAGE_BYTES
 from mglru.report.palette import Palette
 from mglru.report.thin import evenly, extremes, rounded
 from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip

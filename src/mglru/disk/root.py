@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mglru.core import process
 from mglru.core.paths import cache_dir, locked, require_space, staged
-from mglru.dataset import TIME, make_ext4
+from mglru.disk.images import TIME, make_ext4
 from mglru.experiment.dataset import IMAGE
 
 # What guest/init.c mounts things on.

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mglru import user_files
 from mglru.core import process
 from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.disk import user_files
 from mglru.experiment.dataset import (
     IMAGE,
     TMP,
@@ -30,7 +30,7 @@ from mglru.experiment.dataset import (
     SourceDataset,
     WiredTigerDataset,
 )
-from mglru.guest_build import guest_program
+from mglru.guest.programs import guest_program
 from mglru.source.trees import get_source
 
 Note = Callable[[str], None]

@@ -11,7 +11,7 @@ from mglru.core.errors import UsageError
 from mglru.experiment.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.experiment.filesystem import Filesystem, mkfs
 from mglru.experiment.spec import RECORDER, SAMPLER, Disk, Experiment, Step
-from mglru.guest_places import guest_path
+from mglru.guest.places import guest_path
 
 CGROUP = "/sys/fs/cgroup/work"
 # So that an experiment can be run on cgroup v1 as it is.

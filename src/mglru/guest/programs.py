@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import wiredtiger
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import GUEST, cache_dir, locked, staged
+from mglru.guest import wiredtiger
 
 Note = Callable[[str], None]
 

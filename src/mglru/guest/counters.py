@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-from mglru.events import Counters, Sample
+from mglru.guest.events import Counters, Sample
 
 PAGE_BYTES = 4096
 VMSTAT_NR_EVENTS = frozenset(

@@ -6,8 +6,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from mglru.counters import is_memory_stat_event, is_vmstat_event, psi_name
-from mglru.events import Counters, Progress, Sample
+from mglru.guest.counters import is_memory_stat_event, is_vmstat_event, psi_name
+from mglru.guest.events import Counters, Progress, Sample
 from mglru.results.timeline import Timeline
 
 # As many as a plot of a page's width can show; a result file keeps them as text.

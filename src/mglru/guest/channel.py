@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from mglru.counters import cpu_figures, fallen, kernel_figures, sample_figures
-from mglru.events import (
+from mglru.guest.counters import cpu_figures, fallen, kernel_figures, sample_figures
+from mglru.guest.events import (
     BEGIN,
     END,
     EVENT,
@@ -35,10 +35,10 @@ from mglru.events import (
     Step,
     SymbolProof,
 )
-from mglru.latency import Histogram
+from mglru.guest.hot_shift import shift_figures
+from mglru.guest.latency import Histogram
+from mglru.guest.timeline import make_timeline
 from mglru.results.timeline import Timeline
-from mglru.shift import shift_figures
-from mglru.timeline import make_timeline
 
 SHOWN_CHARACTERS = 120
 _E = TypeVar("_E", bound=EventBase)

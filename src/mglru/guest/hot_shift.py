@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mglru.counters import kernel_figures
-from mglru.events import Counters, Progress
+from mglru.guest.counters import kernel_figures
+from mglru.guest.events import Counters, Progress
 
 Clocks = npt.NDArray[np.float64]
 

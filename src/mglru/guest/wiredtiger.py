@@ -146,7 +146,7 @@ def _unpack(archive: Path, directory: Path) -> Path:
         if not count:
             raise LabError(
                 f"WiredTiger {VERSION}: {name} has no line like {lines}",
-                next_step="adapt TRIMMED in src/mglru/wiredtiger.py to this version",
+                next_step="adapt TRIMMED in src/mglru/guest/wiredtiger.py to this version",
             )
         path.write_text(text)
     return source
