@@ -20,7 +20,7 @@ from mglru.experiment.dataset import FileDataset
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
-from mglru.run import Job, make_jobs, run_job
+from mglru.run.session import Job, make_jobs, run_job
 from mglru.simulate import POLICIES, next_access, simulate
 from mglru.source.kernel_id import KernelId
 from test_guest import kernel_build

@@ -28,9 +28,9 @@ from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import REPO, cache_root
 from mglru.experiment.load import load_experiment, names
 from mglru.experiment.spec import Experiment
-from mglru.lab_version import lab_version
 from mglru.results.model import BootRecord
-from mglru.run import Job
+from mglru.run.session import Job
+from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source
 from mglru.sweep import PointJob

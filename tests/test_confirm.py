@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from made_runs import made_info, made_run
-from mglru import cli, confirm, confirm_table, provenance
+from mglru import cli, confirm, confirm_table
 from mglru.confirm import Outcome, all_hold, check_found, check_seeds, findings
 from mglru.core.errors import ExitCode, UsageError
 from mglru.results import recording
 from mglru.results.compare import Comparison, Named, compare
 from mglru.results.model import Headline, ResultFile, RunResult, save
+from mglru.run import provenance
 from mglru.series import state as series_state
 from mglru.series.listing import load_series
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mglru import cpus
-from mglru.cpus import one_cpu, parse_idle
+from mglru.machine import cpus
+from mglru.machine.cpus import one_cpu, parse_idle
 
 
 def test_guests_at_once_have_different_cpus_as_long_as_there_are_any() -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from mglru.boot_check import Expectation, problems, prove
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
 from mglru.core.errors import LabError
@@ -25,11 +24,12 @@ from mglru.guest import channel, console
 from mglru.guest.places import guest_path
 from mglru.guest.plan import _line
 from mglru.guest.programs import guest_program
-from mglru.machine import Boot, BootRequest
+from mglru.machine.request import Boot, BootRequest
+from mglru.machine.uml import boot
+from mglru.run.judge import Expectation, problems, prove
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
-from mglru.uml import boot
 
 pytestmark = pytest.mark.guest
 

@@ -12,7 +12,7 @@ from mglru.core.paths import REPO
 from mglru.guest import channel
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
-from mglru.uml import boot
+from mglru.machine.uml import boot
 from test_guest import kernel_build, request
 
 pytestmark = pytest.mark.guest

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from mglru import prepared
 from mglru.build.build import Build
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_root
@@ -18,7 +17,8 @@ from mglru.core.ui import Ui
 from mglru.debian.userland import Userland, get_userland
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
-from mglru.prepared import prepared_image
+from mglru.run import prepared
+from mglru.run.prepared import prepared_image
 from test_guest import kernel_build
 
 # Nobody asks a tree for its files before a guest is booted.

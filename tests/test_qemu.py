@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mglru import qemu
-from mglru.boot_check import Expectation, prove
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
 from mglru.cli import cli
@@ -27,11 +25,13 @@ from mglru.guest.counters import cpu_figures
 from mglru.guest.events import Counters
 from mglru.guest.plan import Inputs, make_plan
 from mglru.guest.programs import guest_program
-from mglru.machine import Boot, BootRequest, Lines
-from mglru.machines import KVM, MACHINES, SMP, THREADS, UML
-from mglru.provenance import run_info
+from mglru.machine import qemu
+from mglru.machine.registry import KVM, MACHINES, SMP, THREADS, UML
+from mglru.machine.request import Boot, BootRequest, Lines
 from mglru.results.model import BootRecord
-from mglru.run import make_jobs, parallel_boots, run_jobs
+from mglru.run.judge import Expectation, prove
+from mglru.run.provenance import run_info
+from mglru.run.session import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS, SMP_KERNEL
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached

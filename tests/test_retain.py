@@ -13,7 +13,7 @@ from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
 from mglru.guest.plan import Inputs, make_plan
 from mglru.results.model import BootRecord
-from mglru.run import make_jobs, run_jobs
+from mglru.run.session import make_jobs, run_jobs
 from mglru.selfcheck import FILESYSTEMS_KERNEL
 from mglru.source.kernel_id import KernelId
 from test_guest import kernel_build

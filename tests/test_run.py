@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from mglru import prepared
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
 from mglru.core.ui import Ui
@@ -17,7 +16,8 @@ from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
-from mglru.run import make_jobs, parallel_boots, run_jobs
+from mglru.run import prepared
+from mglru.run.session import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached

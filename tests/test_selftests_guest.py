@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mglru.core.ui import Ui
-from mglru.machines import UML
+from mglru.machine.registry import UML
 from mglru.selftests import run_selftests
 from mglru.selftests_build import selftest_programs
 from mglru.tap import WHOLE, Result

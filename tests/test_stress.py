@@ -16,9 +16,9 @@ from mglru.core.ui import Ui
 from mglru.debian.userland import get_userland
 from mglru.disk.images import dataset_image
 from mglru.experiment.load import load_experiment
-from mglru.machines import MACHINES, SMP, THREADS
+from mglru.machine.registry import MACHINES, SMP, THREADS
 from mglru.results.model import BootRecord
-from mglru.run import make_jobs, run_jobs
+from mglru.run.session import make_jobs, run_jobs
 from mglru.selfcheck import STRESS_KERNEL
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached

@@ -12,11 +12,12 @@ import pytest
 
 import sweep_tools
 from made_runs import made_info, made_run
-from mglru import cli, run, suite_run
+from mglru import cli, suite_run
 from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord, RunResult, load
+from mglru.run import session as run
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.suite_file import SuiteFile, load_old
 from mglru.suite_run import Plan

@@ -18,7 +18,7 @@ from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.results import model as results
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
-from mglru.run import parallel_boots
+from mglru.run.session import parallel_boots
 from mglru.sweep import Plan, check_same_sweep, known_boots, load_points
 from mglru.sweep_file import Sweep, SweepFile
 from mglru.vary import Settings, Value, combinations, parse_vary

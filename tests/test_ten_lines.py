@@ -14,7 +14,7 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
-from mglru.run import make_jobs, parallel_boots, run_jobs
+from mglru.run.session import make_jobs, parallel_boots, run_jobs
 from mglru.selfcheck import GUEST_KERNELS
 from test_run import builds
 

@@ -24,7 +24,7 @@ from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
 from mglru.guest_files import Places, visible
 from mglru.results.model import BootRecord, load
-from mglru.run import make_jobs, output_file, run_jobs
+from mglru.run.session import make_jobs, output_file, run_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.trial import Options, make_experiment
 from test_guest import memcg, program_step, run_plan

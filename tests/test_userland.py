@@ -21,9 +21,9 @@ from mglru.debian.userland import get_userland
 from mglru.experiment.load import load_experiment
 from mglru.guest import channel
 from mglru.guest.places import guest_path
-from mglru.provenance import run_info
+from mglru.machine.uml import boot
+from mglru.run.provenance import run_info
 from mglru.source.kernel_id import KernelId
-from mglru.uml import boot
 from test_guest import kernel_build, request
 
 

@@ -19,7 +19,7 @@ from mglru.guest.counters import PAGE_BYTES
 from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
-from mglru.run import Job, failures, parallel_boots, run_jobs
+from mglru.run.session import Job, failures, parallel_boots, run_jobs
 from mglru.simulate import LRU, OPTIMUM, POLICIES, simulate, write_requests
 
 # A stock kernel's misses lie within this share of those of LRU in the simulation, or the

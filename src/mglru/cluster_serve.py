@@ -15,7 +15,7 @@ from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.experiment.spec import Guest
-from mglru.run import available_bytes
+from mglru.run.session import available_bytes
 
 JOIN_SECONDS = 30
 RETRY_SECONDS = 0.5

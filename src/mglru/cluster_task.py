@@ -8,10 +8,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from mglru.core.errors import ExitCode, LabError
-from mglru.lab_version import lab_version
-from mglru.provenance import image_digest
 from mglru.results.model import BootRecord
-from mglru.run import Job
+from mglru.run.provenance import image_digest
+from mglru.run.session import Job
+from mglru.run.version import lab_version
 
 
 class _Model(BaseModel):

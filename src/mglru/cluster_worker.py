@@ -10,7 +10,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 
-from mglru import prepared
 from mglru.build.build import Build, build_kernel
 from mglru.build.recipe import Recipe, make_recipe
 from mglru.cluster_task import Answer, Refusal, Task
@@ -18,11 +17,12 @@ from mglru.core import process
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
 from mglru.experiment.spec import Experiment
-from mglru.ingredients import Ingredients, get_ingredients
-from mglru.lab_version import lab_version
-from mglru.provenance import image_digest
 from mglru.results.model import BootRecord
-from mglru.run import Job, available_bytes, run_job
+from mglru.run import prepared
+from mglru.run.needs import Ingredients, get_ingredients
+from mglru.run.provenance import image_digest
+from mglru.run.session import Job, available_bytes, run_job
+from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import get_source
 

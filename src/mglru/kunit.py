@@ -13,18 +13,18 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from mglru import boot_check
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir
 from mglru.guest import channel, console
 from mglru.guest.programs import guest_program
-from mglru.kept_logs import keep_logs
-from mglru.machine import BootRequest
+from mglru.machine.request import BootRequest
+from mglru.machine.uml import boot
 from mglru.results.output_file import OutputFile
+from mglru.run import judge as boot_check
+from mglru.run.kept_logs import keep_logs
 from mglru.source.kernel_id import KernelId
-from mglru.uml import boot
 
 VARIANT = ("kunit", "")
 MEMORY = "256M"

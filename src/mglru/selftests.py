@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mglru import boot_check
 from mglru.build.build import Build
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir
@@ -22,9 +21,10 @@ from mglru.guest import channel
 from mglru.guest.places import OUTPUT_DEVICE, guest_path
 from mglru.guest.plan import DATA, disk_lines
 from mglru.guest.programs import guest_program
-from mglru.kept_logs import keep_logs
-from mglru.machine import BootRequest
-from mglru.machines import MACHINES
+from mglru.machine.registry import MACHINES
+from mglru.machine.request import BootRequest
+from mglru.run import judge as boot_check
+from mglru.run.kept_logs import keep_logs
 from mglru.source.kernel_id import KernelId
 from mglru.tap import Case, Result, merge_tries, read_program
 

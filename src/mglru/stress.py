@@ -11,7 +11,7 @@ from pathlib import Path
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.guest import console
-from mglru.machines import MACHINES, THREADS
+from mglru.machine.registry import MACHINES, THREADS
 from mglru.results.model import BootRecord
 
 NAME = "stress-ng"

@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mglru import resume
 from mglru.build.build import Build
 from mglru.core.errors import GuestDiedError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.filesystem import able_kernel
 from mglru.experiment.spec import Experiment
-from mglru.ingredients import get_ingredients
-from mglru.machines import MACHINES
-from mglru.provenance import run_info
+from mglru.machine.registry import MACHINES
 from mglru.results.model import BootRecord, RunInfo, RunResult
-from mglru.run import Job, make_jobs, parallel_boots, run_in_any_order, run_job
+from mglru.run import resume
+from mglru.run.needs import get_ingredients
+from mglru.run.provenance import run_info
+from mglru.run.session import Job, make_jobs, parallel_boots, run_in_any_order, run_job
 from mglru.source.kernel_id import KernelId
 from mglru.suite_file import SuiteFile
 from mglru.suites import Family

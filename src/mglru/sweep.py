@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mglru import resume
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord, RunInfo
-from mglru.run import Job, failures, run_in_any_order
+from mglru.run import resume
+from mglru.run.session import Job, failures, run_in_any_order
 from mglru.sweep_file import Sweep
 from mglru.vary import Settings, Value, combinations, describe, full_name
 

@@ -15,9 +15,9 @@ from mglru.cli.run import DEMO_KERNELS, Session
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
-from mglru.provenance import lab_commit
 from mglru.results.baseline import baseline_of
 from mglru.results.model import ResultFile
+from mglru.run.provenance import lab_commit
 from mglru.simulate import SMALLEST
 from mglru.source.kernel_id import parse_list
 

@@ -15,7 +15,7 @@ from mglru.build.build import Build, build_kernel, find_build, planned
 from mglru.build.recipe import Recipe, make_recipe
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.machines import MACHINES, UML
+from mglru.machine.registry import MACHINES, UML
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, get_source, import_source
 

@@ -15,7 +15,7 @@ from mglru.cli.series import check_base
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.machines import SMP, UML
+from mglru.machine.registry import SMP, UML
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
 from mglru.source.trees import cached

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from mglru import prepared, spread
+from mglru import spread
 from mglru.build.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
@@ -22,13 +22,14 @@ from mglru.debian import packages
 from mglru.experiment.filesystem import check_kernels
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
-from mglru.ingredients import get_ingredients
-from mglru.machines import KVM, MACHINES, UML
-from mglru.provenance import run_info
-from mglru.qemu import check_kvm
+from mglru.machine.qemu import check_kvm
+from mglru.machine.registry import KVM, MACHINES, UML
 from mglru.results.compare import Named
 from mglru.results.model import ResultFile, RunResult
-from mglru.run import Job, failures, make_jobs, parallel_boots, run_jobs
+from mglru.run import prepared
+from mglru.run.needs import get_ingredients
+from mglru.run.provenance import run_info
+from mglru.run.session import Job, failures, make_jobs, parallel_boots, run_jobs
 from mglru.source.kernel_id import KernelId, parse_list
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")

@@ -13,8 +13,8 @@ from rich.table import Table
 from mglru.cli.common import source_option
 from mglru.cli.run import Session, report_failures
 from mglru.core.ui import Ui
-from mglru.machines import THREADS
-from mglru.qemu import MOST_CPUS, MOST_NODES
+from mglru.machine.qemu import MOST_CPUS, MOST_NODES
+from mglru.machine.registry import THREADS
 from mglru.results.model import BootRecord, ResultFile
 from mglru.results.output_file import STDOUT
 from mglru.source.kernel_id import parse_list

@@ -9,18 +9,19 @@ from pathlib import Path
 
 import click
 
-from mglru import prepared, suite_run, suite_table
+from mglru import suite_run, suite_table
 from mglru.build.build import Build
 from mglru.cli.common import build_all, terminal
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.harm import ALLOWED, harm, judged_kernel
-from mglru.machines import KVM
-from mglru.qemu import check_kvm
+from mglru.machine.qemu import check_kvm
+from mglru.machine.registry import KVM
 from mglru.results.model import RunResult
 from mglru.results.output_file import STDOUT
-from mglru.run import failures
+from mglru.run import prepared
+from mglru.run.session import failures
 from mglru.source.kernel_id import parse_list
 from mglru.suite_file import SuiteFile, load_old
 from mglru.suites import families

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from mglru import prepared, sweep_file, sweep_plot, sweep_tables
+from mglru import sweep_file, sweep_plot, sweep_tables
 from mglru.build.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
 from mglru.cluster import ClusterEngine, check_address
@@ -18,12 +18,13 @@ from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
-from mglru.ingredients import get_ingredients
-from mglru.provenance import run_info
 from mglru.results.baseline import baseline_of
 from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
-from mglru.run import make_jobs, parallel_boots
+from mglru.run import prepared
+from mglru.run.needs import get_ingredients
+from mglru.run.provenance import run_info
+from mglru.run.session import make_jobs, parallel_boots
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.sweep import (
     Engine,

@@ -31,7 +31,7 @@ from mglru.guest.programs import guest_program
 from mglru.guest_files import Places, visible
 from mglru.results.compare import Named
 from mglru.results.model import BootRecord, ResultFile, RunResult
-from mglru.run import available_bytes, output_file
+from mglru.run.session import available_bytes, output_file
 from mglru.source.kernel_id import parse_list
 from mglru.trial import (
     Options,

@@ -11,7 +11,7 @@ from mglru.build.recipe import Recipe
 from mglru.core.errors import LabError
 from mglru.guest import console
 from mglru.guest.channel import GuestReport, ProblemKind
-from mglru.machine import Boot
+from mglru.machine.request import Boot
 from mglru.source.kernel_id import KernelId
 
 # The bit of lru_gen/enabled that says that aging walks page tables.

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import qemu, uml
 from mglru.core.errors import UsageError
 from mglru.debian import packages
 from mglru.experiment.spec import Experiment, Guest, Time
-from mglru.machine import Boot, BootRequest
+from mglru.machine import qemu, uml
+from mglru.machine.request import Boot, BootRequest
 
 # With less the kernel would make fewer nodes than it is told to, or find no room in one.
 LEAST_NODE_MB = 128

@@ -25,14 +25,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru import machine
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
-from mglru.cpus import one_cpu
 from mglru.disk.root import PLAN, host_programs, libraries, make_root, userland_image
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
-from mglru.machine import Boot, BootRequest, Lines, size_bytes
+from mglru.machine.cpus import one_cpu
+from mglru.machine.request import Boot, BootRequest, Lines, check_started, size_bytes, wait
 
 QEMU = "qemu-system-x86_64"
 KVM_DEVICE = Path("/dev/kvm")
@@ -312,11 +311,11 @@ def boot(request: BootRequest, directory: Path, *, accelerator: Accelerator = CO
             purpose="boot a guest",
             next_step="install util-linux and qemu-system-x86",
         )
-        result = machine.wait(guest, request, lines, shlex.join(command))
+        result = wait(guest, request, lines, shlex.join(command))
     _check_kvm_works(result)
     if accelerator is THREADS:
         _check_code_is_fresh(result, version())
-    machine.check_started(result)
+    check_started(result)
     return result
 
 

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mglru.boot_check import Expectation, problems, prove
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
@@ -26,9 +25,10 @@ from mglru.experiment.spec import Experiment
 from mglru.guest import channel
 from mglru.guest.plan import DATA, Inputs, fill, make_preparation
 from mglru.guest.programs import guest_program
-from mglru.machine import Boot, BootRequest
+from mglru.machine.request import Boot, BootRequest
+from mglru.machine.uml import boot
+from mglru.run.judge import Expectation, problems, prove
 from mglru.source.kernel_id import KernelId
-from mglru.uml import boot
 
 # The kernel that makes data for all others.
 KERNEL = KernelId.parse("6.12")

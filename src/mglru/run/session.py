@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.boot_check import Expectation, problems, prove
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError
@@ -26,10 +25,11 @@ from mglru.experiment.spec import Experiment
 from mglru.guest import channel
 from mglru.guest.plan import TRACE_MB, Inputs, make_plan
 from mglru.guest.programs import guest_program
-from mglru.kept_logs import keep_logs
-from mglru.machine import Boot, BootRequest
-from mglru.machines import MACHINES, UML
+from mglru.machine.registry import MACHINES, UML
+from mglru.machine.request import Boot, BootRequest
 from mglru.results.model import BootRecord
+from mglru.run.judge import Expectation, problems, prove
+from mglru.run.kept_logs import keep_logs
 from mglru.source.kernel_id import KernelId
 
 

@@ -9,13 +9,12 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from mglru import machine
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
-from mglru.cpus import one_cpu
 from mglru.guest.places import guest_path
-from mglru.machine import Boot, BootRequest, Lines, size_bytes
+from mglru.machine.cpus import one_cpu
+from mglru.machine.request import Boot, BootRequest, Lines, check_started, size_bytes, wait
 
 # What UML says when the host forbids it to trace its own child processes.
 _NO_PTRACE = re.compile(r"ptrace.*(Operation not permitted|failed)|can't trace", re.IGNORECASE)
@@ -108,9 +107,9 @@ def boot(request: BootRequest, directory: Path) -> Boot:
         )
         again = " ".join(command_line(request, directory, cpu))
         redirected = f"{again} 3>channel.jsonl 4>samples.jsonl 5>output"
-        result = machine.wait(guest, request, lines, redirected)
+        result = wait(guest, request, lines, redirected)
     _check_ptrace(result)
-    machine.check_started(result)
+    check_started(result)
     return result
 
 

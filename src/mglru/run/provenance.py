@@ -18,7 +18,7 @@ from mglru.core.errors import LabError
 from mglru.core.paths import REPO
 from mglru.debian.userland import Userland
 from mglru.experiment.spec import Experiment
-from mglru.machines import MACHINES, UML, Machine
+from mglru.machine.registry import MACHINES, UML, Machine
 from mglru.results.model import (
     ExperimentProvenance,
     Headline,

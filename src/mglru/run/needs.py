@@ -15,7 +15,7 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.spec import Experiment
 from mglru.guest.programs import guest_program
-from mglru.prepared import prepared_image
+from mglru.run.prepared import prepared_image
 
 
 @dataclass(frozen=True)
