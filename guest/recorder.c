@@ -27,7 +27,7 @@
 /* The kernel's dev_t. */
 #define KERNEL_DEV(dev) ((uint64_t)major(dev) << 20 | minor(dev))
 
-/* As in src/mglru/accesses.py. */
+/* As in src/mglru/study/bound/accesses.py. */
 enum kind { KIND_READ, KIND_WRITE, KIND_FAULT, KIND_MAP, KIND_ADD, KIND_MARK };
 
 struct record {

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mglru.bound_file import Bound
 from mglru.guest.latency import Histogram
 from mglru.report.inputs import Inputs
 from mglru.results.compare import Named
@@ -24,7 +23,8 @@ from mglru.results.model import (
 )
 from mglru.results.timeline import Timeline
 from mglru.series.listing import load_series
-from mglru.sweep_file import Sweep, SweepPoint
+from mglru.study.bound.file import Bound
+from mglru.study.sweep.file import Sweep, SweepPoint
 
 KERNELS = ("6.12@classic", "6.12", "7.3", "6.12+next")
 REFAULTS = "workingset_refault_file"

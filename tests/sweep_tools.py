@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from mglru import sweep_file
 from mglru.results.model import (
     BootRecord,
     ExperimentProvenance,
@@ -22,8 +21,9 @@ from mglru.results.model import (
     RunInfo,
     RunResult,
 )
-from mglru.sweep_file import Sweep, SweepPoint
-from mglru.vary import Settings, combinations
+from mglru.study.sweep import file as sweep_file
+from mglru.study.sweep.file import Sweep, SweepPoint
+from mglru.study.sweep.points import Settings, combinations
 
 PYTHON = sys.executable
 KERNELS = ["6.12", "6.12+next"]

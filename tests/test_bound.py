@@ -9,10 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mglru import bound as bounds
-from mglru import bound_table
-from mglru.accesses import RECORD, Accesses, Kind, read_accesses
-from mglru.bound_file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.disk.images import dataset_image
@@ -21,8 +17,12 @@ from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
 from mglru.run.session import Job, make_jobs, run_job
-from mglru.simulate import POLICIES, next_access, simulate
 from mglru.source.kernel_id import KernelId
+from mglru.study.bound import bound as bounds
+from mglru.study.bound import table as bound_table
+from mglru.study.bound.accesses import RECORD, Accesses, Kind, read_accesses
+from mglru.study.bound.file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
+from mglru.study.bound.simulate import POLICIES, next_access, simulate
 from test_guest import kernel_build
 
 Event = tuple[int, int, int, int, int]

@@ -17,12 +17,8 @@ from pathlib import Path
 import pytest
 
 import sweep_tools
-from mglru import cluster
 from mglru.build.build import planned
 from mglru.build.recipe import make_recipe
-from mglru.cluster import ClusterEngine
-from mglru.cluster_task import Answer, Refusal, Task, make_task
-from mglru.cluster_worker import Room, run_task
 from mglru.core import process
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import REPO, cache_root
@@ -33,7 +29,11 @@ from mglru.run.session import Job
 from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source
-from mglru.sweep import PointJob
+from mglru.study.cluster import client as cluster
+from mglru.study.cluster.client import ClusterEngine
+from mglru.study.cluster.task import Answer, Refusal, Task, make_task
+from mglru.study.cluster.worker import Room, run_task
+from mglru.study.sweep.boots import PointJob
 from sweep_tools import figures
 
 

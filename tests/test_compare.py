@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from mglru import spread
 from mglru.core.errors import UsageError
 from mglru.core.figures import number
 from mglru.results import tables
@@ -29,6 +28,7 @@ from mglru.results.model import (
     RunResult,
     save,
 )
+from mglru.study import selftest
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
 
@@ -362,33 +362,33 @@ def same_seed(*metrics: Mapping[str, float], kernel: str = "6.12") -> RunResult:
 
 def test_spread_of_boots_with_one_seed() -> None:
     run = same_seed({"a": 100.0, "b": 5.0}, {"a": 101.0, "b": 5.0}, {"a": 102.0, "b": 5.0})
-    found = spread.spread([run])
+    found = selftest.spread([run])
     assert [(item.metric, item.relative) for item in found] == [("a", 2 / 101), ("b", 0.0)]
-    assert spread.widest(found) == 2 / 101
-    assert spread.widest(found, ["b"]) == 0.0
-    text = spread.render(found)
+    assert selftest.widest(found) == 2 / 101
+    assert selftest.widest(found, ["b"]) == 0.0
+    text = selftest.render(found)
     assert "1.980%" in text
     assert "1 of 2 metrics are the same to the bit in 3 boots" in text
 
 
 def test_spread_over_files_and_by_kernel() -> None:
     runs = [same_seed({"a": 1.0}), same_seed({"a": 2.0}), same_seed({"a": 5.0}, kernel="7.3")]
-    (found,) = spread.spread(runs)
+    (found,) = selftest.spread(runs)
     assert (found.kernel, found.values) == ("6.12", (1.0, 2.0))
 
 
 def test_a_metric_that_a_boot_lacks_has_no_bound() -> None:
-    (found,) = spread.spread([same_seed({"a": 1.0}, {})])
+    (found,) = selftest.spread([same_seed({"a": 1.0}, {})])
     assert found.relative == float("inf")
-    assert "a" in spread.render([found])
+    assert "a" in selftest.render([found])
 
 
 def test_no_two_boots_with_one_seed_have_no_spread() -> None:
     run = make_run({"6.12": {"ops_per_second": [1.0, 1.0]}})
     with pytest.raises(UsageError, match="at least two boots"):
-        spread.spread([run])
+        selftest.spread([run])
 
 
 def test_identical_boots_need_no_table() -> None:
-    found = spread.spread([same_seed({"a": 1.0}, {"a": 1.0})])
-    assert spread.render(found) == "1 of 1 metrics are the same to the bit in 2 boots\n"
+    found = selftest.spread([same_seed({"a": 1.0}, {"a": 1.0})])
+    assert selftest.render(found) == "1 of 1 metrics are the same to the bit in 2 boots\n"

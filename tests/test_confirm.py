@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from made_runs import made_info, made_run
-from mglru import cli, confirm, confirm_table
-from mglru.confirm import Outcome, all_hold, check_found, check_seeds, findings
+from mglru import cli
 from mglru.core.errors import ExitCode, UsageError
 from mglru.results import recording
 from mglru.results.compare import Comparison, Named, compare
@@ -19,6 +18,8 @@ from mglru.results.model import Headline, ResultFile, RunResult, save
 from mglru.run import provenance
 from mglru.series import state as series_state
 from mglru.series.listing import load_series
+from mglru.study import confirm, confirm_table
+from mglru.study.confirm import Outcome, all_hold, check_found, check_seeds, findings
 
 STOCK, NEXT = "6.12", "6.12+next"
 OPS = Headline(name="ops_per_second", better="higher")

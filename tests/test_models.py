@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mglru import models, models_table
 from mglru.core.errors import LabError, UsageError
-from mglru.models import Misses
-from mglru.simulate import write_requests
+from mglru.study.bound import models, models_table
+from mglru.study.bound.models import Misses
+from mglru.study.bound.simulate import write_requests
 
 CACHE = 1024
 BATCH = 32

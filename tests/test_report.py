@@ -16,7 +16,6 @@ import vl_convert
 from click.testing import CliRunner
 
 import report_inputs
-from mglru import sweep_file
 from mglru.cli import cli
 from mglru.core.errors import LabError, UsageError
 from mglru.core.figures import factor
@@ -38,7 +37,8 @@ from mglru.report.vega import VEGA_LITE, Chart
 from mglru.results.compare import Named, compare
 from mglru.results.marks import Mark
 from mglru.results.model import RunResult, save
-from mglru.waterfall import make_waterfall
+from mglru.study.sweep import file as sweep_file
+from mglru.study.waterfall import make_waterfall
 
 
 @pytest.fixture(scope="module")

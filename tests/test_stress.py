@@ -22,7 +22,7 @@ from mglru.run.session import make_jobs, run_jobs
 from mglru.selfcheck import STRESS_KERNEL
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
-from mglru.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment
+from mglru.study.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment
 from test_run import run
 
 KERNEL = STRESS_KERNEL

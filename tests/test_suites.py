@@ -12,16 +12,17 @@ import pytest
 
 import sweep_tools
 from made_runs import made_info, made_run
-from mglru import cli, suite_run
+from mglru import cli
 from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord, RunResult, load
 from mglru.run import session as run
 from mglru.source.kernel_id import KernelId, parse_list
-from mglru.suite_file import SuiteFile, load_old
-from mglru.suite_run import Plan
-from mglru.suites import all_suites, families
+from mglru.study.suite import run as suite_run
+from mglru.study.suite.families import all_suites, families
+from mglru.study.suite.file import SuiteFile, load_old
+from mglru.study.suite.run import Plan
 
 STEP = '[[steps]]\nlabel = "read"\nargv = ["/bin/true", "{lag}"]\n'
 FAMILY = f"""

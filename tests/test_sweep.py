@@ -13,15 +13,17 @@ from pathlib import Path
 import pytest
 
 import sweep_tools
-from mglru import sweep_file, sweep_plot, sweep_tables
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.results import model as results
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
 from mglru.run.session import parallel_boots
-from mglru.sweep import Plan, check_same_sweep, known_boots, load_points
-from mglru.sweep_file import Sweep, SweepFile
-from mglru.vary import Settings, Value, combinations, parse_vary
+from mglru.study.sweep import file as sweep_file
+from mglru.study.sweep import plot as sweep_plot
+from mglru.study.sweep import tables as sweep_tables
+from mglru.study.sweep.boots import Plan, check_same_sweep, known_boots, load_points
+from mglru.study.sweep.file import Sweep, SweepFile
+from mglru.study.sweep.points import Settings, Value, combinations, parse_vary
 from sweep_tools import KERNELS, VARY, figures, info, record
 from test_cli import run
 

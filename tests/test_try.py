@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru import cli, program_output, trial, verdict
-from mglru.command import Command, resolve
+from mglru import cli
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.sizes import MB, parse_size, shown
 from mglru.disk import user_files
@@ -21,9 +20,13 @@ from mglru.disk.images import dataset_image
 from mglru.disk.user_files import Content
 from mglru.experiment.dataset import DirectoryDataset
 from mglru.experiment.spec import Swap
-from mglru.guest_files import WORK_DIRECTORY, Places, visible
 from mglru.results.model import BootRecord
-from mglru.trial import Options, make_experiment, parse_environment, parse_swap
+from mglru.study.try_ import ending as verdict
+from mglru.study.try_ import experiment as trial
+from mglru.study.try_ import output as program_output
+from mglru.study.try_.command import Command, resolve
+from mglru.study.try_.experiment import Options, make_experiment, parse_environment, parse_swap
+from mglru.study.try_.guest_files import WORK_DIRECTORY, Places, visible
 
 COMMAND = Command(shown="true", program="/bin/true", arguments=("true",), search_path="/bin")
 OPTIONS = Options(limit=64 * MB)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru import cli, trial, verdict
-from mglru.command import resolve
+from mglru import cli
 from mglru.core.errors import ExitCode
 from mglru.core.sizes import MB
 from mglru.core.ui import Ui
@@ -22,11 +21,14 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import DirectoryDataset
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
-from mglru.guest_files import Places, visible
 from mglru.results.model import BootRecord, load
 from mglru.run.session import make_jobs, output_file, run_jobs
 from mglru.source.kernel_id import KernelId
-from mglru.trial import Options, make_experiment
+from mglru.study.try_ import ending as verdict
+from mglru.study.try_ import experiment as trial
+from mglru.study.try_.command import resolve
+from mglru.study.try_.experiment import Options, make_experiment
+from mglru.study.try_.guest_files import Places, visible
 from test_guest import memcg, program_step, run_plan
 from test_run import builds
 

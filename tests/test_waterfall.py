@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import report_inputs
-from mglru import waterfall_table
 from mglru.core.errors import ExitCode
 from mglru.results.model import load
 from mglru.series.listing import load_series
-from mglru.waterfall import make_waterfall, prefixes
+from mglru.study import waterfall_table
+from mglru.study.waterfall import make_waterfall, prefixes
 from test_cli import run
 
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mglru.core.figures import factor
-from mglru.harm import ALLOWED, Worst, harm
-from mglru.harm_measures import MEASURES
 from mglru.results.compare import Cell, Named, compare
 from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import RunResult
 from mglru.results.tables import ARROWS, cell_markdown, markdown_row, times
 from mglru.series.state import FOOTNOTE, MARK, is_of_another_state
+from mglru.study.suite.harm import ALLOWED, Worst, harm
+from mglru.study.suite.measures import MEASURES
 
 KERNEL = "6.12+next"
 STOCK = "6.12"

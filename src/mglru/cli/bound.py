@@ -7,9 +7,6 @@ from pathlib import Path
 
 import click
 
-from mglru import bound as bounds
-from mglru import bound_table, models, models_table
-from mglru.bound_file import BoundFile
 from mglru.cli.common import source_option
 from mglru.cli.run import DEMO_KERNELS, Session
 from mglru.core.errors import ExitCode, UsageError
@@ -18,8 +15,12 @@ from mglru.experiment.load import load_experiment
 from mglru.results.baseline import baseline_of
 from mglru.results.model import ResultFile
 from mglru.run.provenance import lab_commit
-from mglru.simulate import SMALLEST
 from mglru.source.kernel_id import parse_list
+from mglru.study.bound import bound as bounds
+from mglru.study.bound import models, models_table
+from mglru.study.bound import table as bound_table
+from mglru.study.bound.file import BoundFile
+from mglru.study.bound.simulate import SMALLEST
 
 # The cache of patterns that are generated.
 PATTERN_PAGES = 4096

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import click
 
-from mglru import cluster_serve
-from mglru.cluster import check_address
 from mglru.core.ui import Ui
 from mglru.debian import packages
+from mglru.study.cluster import serve as cluster_serve
+from mglru.study.cluster.client import check_address
 
 PORT = 8786
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import click
 
-from mglru import confirm_table
 from mglru.cli.common import source_option, terminal
 from mglru.cli.run import Session, report_failures
-from mglru.confirm import CONFIRMING_SEED, all_hold, check_found, check_seeds, findings
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import RESULTS
 from mglru.core.ui import Ui
@@ -22,6 +20,8 @@ from mglru.results.compare import Named, compare
 from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import ResultFile, RunResult
 from mglru.source.kernel_id import parse_list
+from mglru.study import confirm_table
+from mglru.study.confirm import CONFIRMING_SEED, all_hold, check_found, check_seeds, findings
 
 
 @click.command()

@@ -19,7 +19,7 @@ from mglru.machine.registry import SMP, UML
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
 from mglru.source.trees import cached
-from mglru.suites import all_suites
+from mglru.study.suite.families import all_suites
 
 
 @click.command()

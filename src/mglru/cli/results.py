@@ -8,14 +8,15 @@ from pathlib import Path
 
 import click
 
-from mglru import overview, readme, suite_table
+from mglru import overview, readme
 from mglru.cli.common import terminal
 from mglru.core.errors import UsageError
-from mglru.harm import ALLOWED, harm, judged_kernel
 from mglru.results import tables
 from mglru.results.compare import Named, load_named
 from mglru.results.compare import compare as compare_runs
 from mglru.results.model import RunResult
+from mglru.study.suite import table as suite_table
+from mglru.study.suite.harm import ALLOWED, harm, judged_kernel
 
 
 def show(

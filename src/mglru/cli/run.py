@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from mglru import spread
 from mglru.build.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
@@ -31,6 +30,7 @@ from mglru.run.needs import get_ingredients
 from mglru.run.provenance import run_info
 from mglru.run.session import Job, failures, make_jobs, parallel_boots, run_jobs
 from mglru.source.kernel_id import KernelId, parse_list
+from mglru.study.selftest import render, spread, widest
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = KERNELS
@@ -326,9 +326,9 @@ def selftest(
     with ResultFile(json_file or "/dev/null") as file:
         session = Session(parse_list(kernels), own_sources, ui, file, machine=machine)
         result = session.run(experiment, boots=boots, seed=seed, settings=settings, vary_seed=False)
-    spreads = spread.spread([result])
-    click.echo(spread.render(spreads), nl=False, err=json_file == "-")
-    worst = spread.widest(spreads, [headline.name for headline in result.headline])
+    spreads = spread([result])
+    click.echo(render(spreads), nl=False, err=json_file == "-")
+    worst = widest(spreads, [headline.name for headline in result.headline])
     ui.note(f"largest spread of a headline figure: {worst:.4%} (at most {SELFTEST_LIMIT:.1%})")
     failed = report_failures([result], ui)
     return ExitCode.EXPECTATION_FAILED if worst > SELFTEST_LIMIT else failed

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from mglru import waterfall_table
 from mglru.build.build import build_kernel
 from mglru.build.recipe import make_recipe
 from mglru.cli.common import import_sources, source_option, terminal
@@ -25,8 +24,9 @@ from mglru.series.listing import load_series
 from mglru.series_check import CheckLine, check_series, compiler_warnings
 from mglru.source.kernel_id import SERIES_BASES, KernelId
 from mglru.source.trees import Source, get_source
+from mglru.study import waterfall_table
+from mglru.study.waterfall import Waterfall, make_waterfall, prefixes
 from mglru.tested import describe_source
-from mglru.waterfall import Waterfall, make_waterfall, prefixes
 
 
 @click.group()

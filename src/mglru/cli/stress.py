@@ -18,7 +18,7 @@ from mglru.machine.registry import THREADS
 from mglru.results.model import BootRecord, ResultFile
 from mglru.results.output_file import STDOUT
 from mglru.source.kernel_id import parse_list
-from mglru.stress import (
+from mglru.study.stress import (
     ALONE,
     NAME,
     Watcher,

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import click
 
-from mglru import suite_run, suite_table
 from mglru.build.build import Build
 from mglru.cli.common import build_all, terminal
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.harm import ALLOWED, harm, judged_kernel
 from mglru.machine.qemu import check_kvm
 from mglru.machine.registry import KVM
 from mglru.results.model import RunResult
@@ -23,8 +21,11 @@ from mglru.results.output_file import STDOUT
 from mglru.run import prepared
 from mglru.run.session import failures
 from mglru.source.kernel_id import parse_list
-from mglru.suite_file import SuiteFile, load_old
-from mglru.suites import families
+from mglru.study.suite import run as suite_run
+from mglru.study.suite import table as suite_table
+from mglru.study.suite.families import families
+from mglru.study.suite.file import SuiteFile, load_old
+from mglru.study.suite.harm import ALLOWED, harm, judged_kernel
 
 KERNELS = "6.12@classic,6.12,7.3,6.12+next"
 MAX_FAILURES_SHOWN = 10

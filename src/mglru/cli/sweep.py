@@ -9,10 +9,8 @@ from pathlib import Path
 
 import click
 
-from mglru import sweep_file, sweep_plot, sweep_tables
 from mglru.build.build import Build, build_kernel
 from mglru.cli.common import build_all, planned_builds, source_option, terminal
-from mglru.cluster import ClusterEngine, check_address
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
@@ -26,7 +24,11 @@ from mglru.run.needs import get_ingredients
 from mglru.run.provenance import run_info
 from mglru.run.session import make_jobs, parallel_boots
 from mglru.source.kernel_id import KernelId, parse_list
-from mglru.sweep import (
+from mglru.study.cluster.client import ClusterEngine, check_address
+from mglru.study.sweep import file as sweep_file
+from mglru.study.sweep import plot as sweep_plot
+from mglru.study.sweep import tables as sweep_tables
+from mglru.study.sweep.boots import (
     Engine,
     LocalEngine,
     Plan,
@@ -39,8 +41,8 @@ from mglru.sweep import (
     setting_texts,
     sweep_failures,
 )
-from mglru.sweep_file import Sweep, SweepFile
-from mglru.vary import Settings, parse_vary
+from mglru.study.sweep.file import Sweep, SweepFile
+from mglru.study.sweep.points import Settings, parse_vary
 
 
 @dataclass(frozen=True)

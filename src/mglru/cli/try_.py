@@ -15,11 +15,9 @@ from typing import Any
 
 import click
 
-from mglru import program_output, verdict
 from mglru.cli.common import source_option
 from mglru.cli.results import show
 from mglru.cli.run import Session
-from mglru.command import Command, resolve
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import cache_dir
 from mglru.core.sizes import parse_size, shown
@@ -28,12 +26,14 @@ from mglru.debian import packages
 from mglru.disk import user_files
 from mglru.experiment.spec import Experiment
 from mglru.guest.programs import guest_program
-from mglru.guest_files import Places, visible
 from mglru.results.compare import Named
 from mglru.results.model import BootRecord, ResultFile, RunResult
 from mglru.run.session import available_bytes, output_file
 from mglru.source.kernel_id import parse_list
-from mglru.trial import (
+from mglru.study.try_ import ending as verdict
+from mglru.study.try_ import output as program_output
+from mglru.study.try_.command import Command, resolve
+from mglru.study.try_.experiment import (
     Options,
     disk_bytes,
     make_experiment,
@@ -41,6 +41,7 @@ from mglru.trial import (
     parse_environment,
     parse_swap,
 )
+from mglru.study.try_.guest_files import Places, visible
 
 HELP = """Run a program of this machine on several kernels, under a memory limit.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mglru.bound import distance
-from mglru.bound_file import Bound
 from mglru.core import stats
 from mglru.core.figures import number
 from mglru.report.palette import Palette
 from mglru.report.vega import Chart, Spec, base, tip
 from mglru.results.tables import times
-from mglru.simulate import OPTIMUM
+from mglru.study.bound.bound import distance
+from mglru.study.bound.file import Bound
+from mglru.study.bound.simulate import OPTIMUM
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from mglru.report.thin import rounded
 from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, shapes, slug, tip
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS
-from mglru.sweep_file import Sweep, SweepPoint
-from mglru.sweep_plot import x_key
-from mglru.vary import Value, size_bytes
+from mglru.study.sweep.file import Sweep, SweepPoint
+from mglru.study.sweep.plot import x_key
+from mglru.study.sweep.points import Value, size_bytes
 
 REFAULTS = "workingset_refault_file"
 

@@ -10,7 +10,7 @@ from mglru.report.vega import Chart, Spec, base, slug, tip
 from mglru.results.marks import Mark
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS, times
-from mglru.waterfall import Waterfall
+from mglru.study.waterfall import Waterfall
 
 COLOURS = {
     Mark.BETTER: "var(--better)",

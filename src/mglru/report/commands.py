@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import shlex
 
-from mglru.bound_file import Bound
 from mglru.results.model import RunResult
-from mglru.sweep_file import Sweep
+from mglru.study.bound.file import Bound
+from mglru.study.sweep.file import Sweep
 
 # A run has this parameter if it was made by `try`: the user's own program.
 TRIED = "command"

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mglru import bound_file, sweep_file
-from mglru.bound_file import Bound
 from mglru.core.errors import UsageError
 from mglru.results.compare import Named, load_named
 from mglru.results.model import RunResult
-from mglru.simulate import LRU, OPTIMUM
 from mglru.source.kernel_id import KernelId
-from mglru.sweep_file import Sweep
+from mglru.study.bound import file as bound_file
+from mglru.study.bound.file import Bound
+from mglru.study.bound.simulate import LRU, OPTIMUM
+from mglru.study.sweep import file as sweep_file
+from mglru.study.sweep.file import Sweep
 
 RUN, SWEEP, BOUND = "run", sweep_file.KIND.name, bound_file.KIND.name
 # From so many prefixes of the series on, a run shows the effect of single patches.

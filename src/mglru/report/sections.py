@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mglru.bound_file import Bound
 from mglru.core import stats
 from mglru.core.errors import LabError
 from mglru.experiment.load import load_experiment
@@ -23,8 +22,9 @@ from mglru.report.palette import Palette
 from mglru.report.vega import Chart, slug
 from mglru.results.compare import Comparison, Named, compare
 from mglru.results.model import RunResult
-from mglru.sweep_file import Sweep
-from mglru.waterfall import Waterfall, make_waterfall
+from mglru.study.bound.file import Bound
+from mglru.study.sweep.file import Sweep
+from mglru.study.waterfall import Waterfall, make_waterfall
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mglru import cluster_worker
-from mglru.cluster_task import Answer, Task, make_task
 from mglru.core.errors import LabError, UsageError
 from mglru.results.model import BootRecord
-from mglru.sweep import Done, PointJob
-from mglru.vary import describe
+from mglru.study.cluster import worker as cluster_worker
+from mglru.study.cluster.task import Answer, Task, make_task
+from mglru.study.sweep.boots import Done, PointJob
+from mglru.study.sweep.points import describe
 
 if TYPE_CHECKING:
     from distributed import Client, Future

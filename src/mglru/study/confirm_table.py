@@ -9,9 +9,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from mglru.confirm import Finding, Outcome
 from mglru.results.compare import Cell, Comparison
 from mglru.results.tables import text_console, with_interval
+from mglru.study.confirm import Finding, Outcome
 
 STYLES = {Outcome.HOLDS: "green", Outcome.UNSURE: "yellow", Outcome.CONTRADICTED: "red"}
 

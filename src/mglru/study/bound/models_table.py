@@ -10,8 +10,8 @@ from statistics import geometric_mean
 from rich import box
 from rich.table import Table
 
-from mglru.models import CLASSIC, LRU, Misses
 from mglru.results.tables import text_console
+from mglru.study.bound.models import CLASSIC, LRU, Misses
 
 WIDTH = 120
 # More misses than this part of the better one's are harm.

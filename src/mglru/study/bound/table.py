@@ -6,10 +6,10 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
-from mglru.bound import distance
-from mglru.bound_file import Bound
 from mglru.guest.counters import PAGE_BYTES
 from mglru.results.tables import text_console
+from mglru.study.bound.bound import distance
+from mglru.study.bound.file import Bound
 
 WIDTH = 100
 COLUMNS = ("misses", "of LRU's", "to the optimum", "refaults", "read ahead, unused")

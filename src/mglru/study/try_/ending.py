@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mglru.core.sizes import shown
 from mglru.results.model import BootRecord
-from mglru.trial import OUTPUT_LIMIT, VIRTUAL_PATIENCE, Options
+from mglru.study.try_.experiment import OUTPUT_LIMIT, VIRTUAL_PATIENCE, Options
 
 _DISK_FULL = re.compile(rb"No space left on device|disk is full|ENOSPC|disk full", re.IGNORECASE)
 _OVER_LIMIT = "killed after its limit"

@@ -18,8 +18,8 @@ from mglru.run.needs import get_ingredients
 from mglru.run.provenance import run_info
 from mglru.run.session import Job, make_jobs, parallel_boots, run_in_any_order, run_job
 from mglru.source.kernel_id import KernelId
-from mglru.suite_file import SuiteFile
-from mglru.suites import Family
+from mglru.study.suite.families import Family
+from mglru.study.suite.file import SuiteFile
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mglru.command import Command
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir, locked
 from mglru.core.sizes import MB, megabytes, parse_size, shown
@@ -18,7 +17,8 @@ from mglru.experiment.dataset import TMP, DirectoryDataset
 from mglru.experiment.spec import DISK_PRESETS, Disk, Experiment, Guest, Metric, Sample, Step, Swap
 from mglru.guest.places import OUTPUT_DEVICE, guest_path
 from mglru.guest.plan import DATA
-from mglru.guest_files import WORK_DIRECTORY
+from mglru.study.try_.command import Command
+from mglru.study.try_.guest_files import WORK_DIRECTORY
 
 # In less, not even `true` comes to its end.
 LEAST_LIMIT = 512 * 1024

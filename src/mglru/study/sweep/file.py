@@ -24,7 +24,7 @@ from mglru.results.model import (
     to_document,
 )
 from mglru.results.output_file import OutputFile
-from mglru.vary import Value
+from mglru.study.sweep.points import Value
 
 FORMAT = 1
 KIND = Kind("sweep", "./mglru sweep EXPERIMENT --vary KEY=A..B --json FILE", FORMAT)

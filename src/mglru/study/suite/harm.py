@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from mglru.core import stats
 from mglru.core.errors import UsageError
 from mglru.experiment.files import split_name
-from mglru.harm_measures import MEASURES, Figure, figures
 from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import BootRecord, RunResult, series_of
 from mglru.series.state import MARK, is_of_another_state
 from mglru.source.kernel_id import KernelId
+from mglru.study.suite.measures import MEASURES, Figure, figures
 
 # From here on it is harm, unless --allow says otherwise: what the lab can tell from chance.
 ALLOWED = 1.02

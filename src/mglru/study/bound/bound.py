@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
-from mglru.accesses import Accesses, read_accesses
-from mglru.bound_file import Bound, KernelOutcome, PolicyOutcome
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
@@ -20,7 +18,9 @@ from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
 from mglru.run.session import Job, failures, parallel_boots, run_jobs
-from mglru.simulate import LRU, OPTIMUM, POLICIES, simulate, write_requests
+from mglru.study.bound.accesses import Accesses, read_accesses
+from mglru.study.bound.file import Bound, KernelOutcome, PolicyOutcome
+from mglru.study.bound.simulate import LRU, OPTIMUM, POLICIES, simulate, write_requests
 
 # A stock kernel's misses lie within this share of those of LRU in the simulation, or the
 # recording does not show what the kernel saw.

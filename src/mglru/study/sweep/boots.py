@@ -14,8 +14,8 @@ from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord, RunInfo
 from mglru.run import resume
 from mglru.run.session import Job, failures, run_in_any_order
-from mglru.sweep_file import Sweep
-from mglru.vary import Settings, Value, combinations, describe, full_name
+from mglru.study.sweep.file import Sweep
+from mglru.study.sweep.points import Settings, Value, combinations, describe, full_name
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
-from mglru.guest_files import COVERED, WORK_DIRECTORY, Places, is_covered, visible
+from mglru.study.try_.guest_files import COVERED, WORK_DIRECTORY, Places, is_covered, visible
 
 SHELL = "/bin/sh"
 # A single word with one of these is a line for the shell.

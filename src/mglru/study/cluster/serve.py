@@ -8,14 +8,14 @@ import logging
 import os
 import time
 
-from mglru import cluster_worker
-from mglru.cluster import check_answers, nobody_answers, quiet
 from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.experiment.spec import Guest
 from mglru.run.session import available_bytes
+from mglru.study.cluster import worker as cluster_worker
+from mglru.study.cluster.client import check_answers, nobody_answers, quiet
 
 JOIN_SECONDS = 30
 RETRY_SECONDS = 0.5

@@ -11,16 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from mglru.experiment.files import split_name
-from mglru.harm import FamilyHarm, Worst
-from mglru.harm_measures import (
+from mglru.results.marks import MIN_PAIRS
+from mglru.results.tables import markdown_row, text_console, times
+from mglru.series.state import FOOTNOTE
+from mglru.study.suite.harm import FamilyHarm, Worst
+from mglru.study.suite.measures import (
     MEASURES,
     READ_FLOOR_KB,
     SECONDS_FLOOR,
     TAIL_FLOOR_US,
 )
-from mglru.results.marks import MIN_PAIRS
-from mglru.results.tables import markdown_row, text_console, times
-from mglru.series.state import FOOTNOTE
 
 WORSE, PERHAPS = "!", "?"
 

@@ -16,8 +16,8 @@ from rich.text import Text
 from mglru.results import tables
 from mglru.results.compare import Cell, Comparison, Named, Row, compare
 from mglru.results.model import Headline, RunResult
-from mglru.sweep_file import Sweep
-from mglru.vary import Settings, describe
+from mglru.study.sweep.file import Sweep
+from mglru.study.sweep.points import Settings, describe
 
 FORMATS = ("table", "markdown")
 # What a curve over memory is about, whatever the experiment calls its headline.

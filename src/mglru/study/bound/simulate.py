@@ -17,8 +17,8 @@ import libcachesim  # type: ignore[import-untyped]
 import numpy as np
 import numpy.typing as npt
 
-from mglru.accesses import Accesses, Pages
 from mglru.core.errors import UsageError
+from mglru.study.bound.accesses import Accesses, Pages
 
 OPTIMUM = "Belady"
 LRU = "LRU"

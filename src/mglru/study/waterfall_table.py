@@ -12,7 +12,7 @@ from rich.text import Text
 from mglru.core.figures import number
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS, STYLES, SYMBOLS, text_console, times
-from mglru.waterfall import Effect, Step, Waterfall
+from mglru.study.waterfall import Effect, Step, Waterfall
 
 BAR_WIDTH = 24
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from mglru.build.build import Build, build_kernel
 from mglru.build.recipe import Recipe, make_recipe
-from mglru.cluster_task import Answer, Refusal, Task
 from mglru.core import process
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
@@ -25,6 +24,7 @@ from mglru.run.session import Job, available_bytes, run_job
 from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import get_source
+from mglru.study.cluster.task import Answer, Refusal, Task
 
 # The version is that of the code that runs, so it is read before files can change.
 VERSION = lab_version()

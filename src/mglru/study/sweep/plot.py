@@ -9,12 +9,12 @@ from typing import Any
 
 import vl_convert
 
-from mglru import sweep_tables
 from mglru.core.errors import LabError, UsageError
 from mglru.experiment.settings import ALIASES
-from mglru.sweep_file import Sweep
-from mglru.sweep_tables import MetricTable
-from mglru.vary import Settings, Value, describe, full_name, size_bytes
+from mglru.study.sweep import tables as sweep_tables
+from mglru.study.sweep.file import Sweep
+from mglru.study.sweep.points import Settings, Value, describe, full_name, size_bytes
+from mglru.study.sweep.tables import MetricTable
 
 Spec = dict[str, Any]
 VEGA_LITE = "6.4"

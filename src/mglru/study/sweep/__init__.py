@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""An experiment at many points, into one file, as tables and curves."""
