@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mglru.checks.ci import GUEST_KERNELS
 from mglru.guest import channel
 from mglru.machine.uml import boot
-from mglru.selfcheck import GUEST_KERNELS
 from test_guest import DISK, kernel_build, memcg, read_report, request, step
 
 pytestmark = pytest.mark.guest

@@ -18,6 +18,7 @@ import pytest
 
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
+from mglru.checks.ci import GUEST_KERNELS
 from mglru.core.errors import LabError
 from mglru.core.paths import REPO
 from mglru.guest import channel, console
@@ -27,7 +28,6 @@ from mglru.guest.programs import guest_program
 from mglru.machine.request import Boot, BootRequest
 from mglru.machine.uml import boot
 from mglru.run.judge import Expectation, problems, prove
-from mglru.selfcheck import GUEST_KERNELS
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 

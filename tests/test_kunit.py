@@ -12,11 +12,19 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from mglru.checks.ci import KUNIT_KERNEL
+from mglru.checks.kunit import (
+    PARSER,
+    KunitReport,
+    Outcome,
+    Status,
+    read_ktap,
+    run_kunit,
+    with_suites,
+)
 from mglru.cli.kernel import kernel as kernel_command
 from mglru.cli.kunit import show
 from mglru.core.errors import LabError, UsageError
-from mglru.kunit import PARSER, KunitReport, Outcome, Status, read_ktap, run_kunit, with_suites
-from mglru.selfcheck import KUNIT_KERNEL
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, cached
 from test_guest import kernel_build

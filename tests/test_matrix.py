@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from mglru import matrix_objects
+from mglru.checks.matrix import objects as matrix_objects
+from mglru.checks.matrix.build import Side, Task, compile_side, stock_and_next
+from mglru.checks.matrix.check import Outcome, check_matrix, compare, to_document
+from mglru.checks.matrix.config import ARCHES, Configuration, load_configurations
+from mglru.checks.matrix.messages import Message, new_messages, read_messages
+from mglru.checks.matrix.objects import enabled_objects, sources_of
 from mglru.cli.matrix import render
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
-from mglru.matrix import Outcome, check_matrix, compare, to_document
-from mglru.matrix_build import Side, Task, compile_side, stock_and_next
-from mglru.matrix_config import ARCHES, Configuration, load_configurations
-from mglru.matrix_messages import Message, new_messages, read_messages
-from mglru.matrix_objects import enabled_objects, sources_of
 from mglru.series.listing import Series, load_series
 from mglru.source.kernel_id import SERIES_BASES
 from mglru.source.trees import Source, cached

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
+from mglru.checks.ci import GUEST_KERNELS, SMP_KERNEL
 from mglru.cli import cli
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
@@ -32,7 +33,6 @@ from mglru.results.model import BootRecord
 from mglru.run.judge import Expectation, prove
 from mglru.run.provenance import run_info
 from mglru.run.session import make_jobs, parallel_boots, run_jobs
-from mglru.selfcheck import GUEST_KERNELS, SMP_KERNEL
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 

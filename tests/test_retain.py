@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mglru.checks.ci import FILESYSTEMS_KERNEL
 from mglru.core.ui import Ui
 from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
@@ -14,7 +15,6 @@ from mglru.experiment.load import load_experiment
 from mglru.guest.plan import Inputs, make_plan
 from mglru.results.model import BootRecord
 from mglru.run.session import make_jobs, run_jobs
-from mglru.selfcheck import FILESYSTEMS_KERNEL
 from mglru.source.kernel_id import KernelId
 from test_guest import kernel_build
 from test_run import run

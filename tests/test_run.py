@@ -9,6 +9,7 @@ import pytest
 
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
+from mglru.checks.ci import GUEST_KERNELS
 from mglru.core.ui import Ui
 from mglru.debian.userland import get_userland
 from mglru.disk.images import dataset_image
@@ -18,7 +19,6 @@ from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
 from mglru.run import prepared
 from mglru.run.session import make_jobs, parallel_boots, run_jobs
-from mglru.selfcheck import GUEST_KERNELS
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
+from mglru.checks.selftests.build import selftest_programs
+from mglru.checks.selftests.run import run_selftests
+from mglru.checks.selftests.tap import WHOLE, Result
 from mglru.core.ui import Ui
 from mglru.machine.registry import UML
-from mglru.selftests import run_selftests
-from mglru.selftests_build import selftest_programs
-from mglru.tap import WHOLE, Result
 from test_guest import kernel_build
 
 pytestmark = pytest.mark.guest

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from mglru import tested
-from mglru.checkpatch import Finding, checkpatch, parse_output
-from mglru.core.errors import LabError
-from mglru.series.apply import PatchError
-from mglru.series.listing import load_series
-from mglru.series_check import (
+from mglru.checks.checkpatch import Finding, checkpatch, parse_output
+from mglru.checks.releases import tested
+from mglru.checks.series_check import (
     CheckLine,
     CheckReport,
     check_series,
     compiler_warnings,
     message_faults,
 )
+from mglru.core.errors import LabError
+from mglru.series.apply import PatchError
+from mglru.series.listing import load_series
 from series_tools import FILES, VMSCAN, Forge, write_files
 
 FIRST = "0001-mm-mglru-one.patch"

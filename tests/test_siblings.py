@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mglru.checks.ci import GUEST_KERNELS
 from mglru.machine.uml import boot
-from mglru.selfcheck import GUEST_KERNELS
 from test_guest import DISK, kernel_build, memcg, read_report, request
 
 pytestmark = pytest.mark.guest

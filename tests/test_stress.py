@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from mglru.build.build import find_build
 from mglru.build.recipe import make_recipe
+from mglru.checks.ci import STRESS_KERNEL
 from mglru.cli import cli
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
@@ -19,7 +20,6 @@ from mglru.experiment.load import load_experiment
 from mglru.machine.registry import MACHINES, SMP, THREADS
 from mglru.results.model import BootRecord
 from mglru.run.session import make_jobs, run_jobs
-from mglru.selfcheck import STRESS_KERNEL
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 from mglru.study.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment

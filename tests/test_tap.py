@@ -8,9 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
-from mglru.cli.selftests import passed, show, to_document
-from mglru.core.errors import UsageError
-from mglru.selftests import (
+from mglru.checks.selftests.run import (
     PROGRAMS,
     KernelRun,
     choose,
@@ -20,8 +18,10 @@ from mglru.selftests import (
     read_output,
     with_selftests,
 )
+from mglru.checks.selftests.tap import WHOLE, Case, Result, read_program
+from mglru.cli.selftests import passed, show, to_document
+from mglru.core.errors import UsageError
 from mglru.source.kernel_id import KernelId
-from mglru.tap import WHOLE, Case, Result, read_program
 
 OUTPUT = """\
 TAP version 13

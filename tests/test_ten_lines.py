@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mglru.checks.ci import GUEST_KERNELS
 from mglru.core.paths import REPO
 from mglru.core.ui import Ui
 from mglru.disk.images import dataset_image
@@ -15,7 +16,6 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
 from mglru.run.session import make_jobs, parallel_boots, run_jobs
-from mglru.selfcheck import GUEST_KERNELS
 from test_run import builds
 
 HEADING = "## An experiment in ten lines of TOML"

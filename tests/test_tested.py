@@ -9,9 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from mglru import tested, tested_file
 from mglru.build.build import Build
 from mglru.build.recipe import make_recipe
+from mglru.checks.releases import file as tested_file
+from mglru.checks.releases import tested
+from mglru.checks.releases.attempt import (
+    Candidate,
+    candidates,
+    how_it_applies,
+    remove,
+    source_of,
+    try_series,
+)
+from mglru.checks.releases.tested import describe_source, series_mark
 from mglru.cli.tested import Trial
 from mglru.core import paths
 from mglru.core.errors import ExitCode, LabError
@@ -20,15 +30,6 @@ from mglru.debian import archive
 from mglru.series.listing import Series, load_series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, debian_source
-from mglru.tested import describe_source, series_mark
-from mglru.tested_try import (
-    Candidate,
-    candidates,
-    how_it_applies,
-    remove,
-    source_of,
-    try_series,
-)
 from series_tools import FILES, VMSCAN, Forge, write_files
 
 MADISON = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru.selfcheck import GUEST_KERNELS
+from mglru.checks.ci import GUEST_KERNELS
 from test_frequency import refaults
 
 pytestmark = pytest.mark.guest

@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from mglru.checks.kunit import KunitFile, KunitReport, Outcome, run_kunit, with_suites
 from mglru.cli.common import build_all, source_option
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
-from mglru.kunit import KunitFile, KunitReport, Outcome, run_kunit, with_suites
 from mglru.results.output_file import STDOUT
 from mglru.source.kernel_id import KernelId
 

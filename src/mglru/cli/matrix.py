@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from mglru.checks.matrix.build import compile_side, stock_and_next
+from mglru.checks.matrix.check import Outcome, check_matrix, to_document
+from mglru.checks.matrix.config import Configuration, load_configurations
 from mglru.cli.common import import_sources, terminal
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.matrix import Outcome, check_matrix, to_document
-from mglru.matrix_build import compile_side, stock_and_next
-from mglru.matrix_config import Configuration, load_configurations
 from mglru.results.output_file import STDOUT, OutputFile
 from mglru.results.tables import text_console
 from mglru.series.listing import load_series

@@ -7,9 +7,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru import selfcheck
 from mglru.build.build import find_build
 from mglru.build.recipe import make_recipe
+from mglru.checks import ci
 from mglru.cli.common import build_all
 from mglru.cli.series import check_base
 from mglru.core.errors import UsageError
@@ -39,26 +39,26 @@ def test(*, quick: bool, machine: str) -> int:
     ui = Ui()
     packages.ensure(packages.TEST, ui)
     if machine != UML:
-        builds = selfcheck.Step("build kernels", lambda: _kernels_build(ui, machine))
-        return selfcheck.run_steps([builds, *selfcheck.qemu_steps()], ui)
-    steps = selfcheck.source_steps()
+        builds = ci.Step("build kernels", lambda: _kernels_build(ui, machine))
+        return ci.run_steps([builds, *ci.qemu_steps()], ui)
+    steps = ci.source_steps()
     if not quick:
         steps += [
             # In this order: what the check builds starts as a copy of a built tree.
-            selfcheck.Step("build kernels", lambda: _kernels_build(ui)),
-            selfcheck.Step("series check", lambda: _series_are_fit(ui)),
-            *selfcheck.guest_steps(),
+            ci.Step("build kernels", lambda: _kernels_build(ui)),
+            ci.Step("series check", lambda: _series_are_fit(ui)),
+            *ci.guest_steps(),
         ]
-    return selfcheck.run_steps(steps, ui)
+    return ci.run_steps(steps, ui)
 
 
 def _kernels_build(ui: Ui, machine: str = UML) -> bool:
-    own = (selfcheck.KUNIT_KERNEL, selfcheck.FILESYSTEMS_KERNEL) if machine == UML else ()
-    names = ",".join((*selfcheck.GUEST_KERNELS, *own))
+    own = (ci.KUNIT_KERNEL, ci.FILESYSTEMS_KERNEL) if machine == UML else ()
+    names = ",".join((*ci.GUEST_KERNELS, *own))
     build_all(parse_list(names), (), ui, machine)
     if machine != UML:
         # Also those of `qemu-threads`.
-        several = f"{selfcheck.SMP_KERNEL},{selfcheck.STRESS_KERNEL}"
+        several = f"{ci.SMP_KERNEL},{ci.STRESS_KERNEL}"
         build_all(parse_list(several), (), ui, SMP)
     return True
 

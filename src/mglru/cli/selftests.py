@@ -12,12 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mglru.build.build import Build
-from mglru.cli.common import build_all, machine_option, source_option
-from mglru.core.errors import ExitCode, UsageError
-from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.results.output_file import STDOUT, OutputFile
-from mglru.selftests import (
+from mglru.checks.selftests.build import selftest_programs
+from mglru.checks.selftests.run import (
     PROGRAMS,
     KernelRun,
     Row,
@@ -28,9 +24,13 @@ from mglru.selftests import (
     run_selftests,
     with_selftests,
 )
-from mglru.selftests_build import selftest_programs
+from mglru.checks.selftests.tap import Result
+from mglru.cli.common import build_all, machine_option, source_option
+from mglru.core.errors import ExitCode, UsageError
+from mglru.core.ui import Ui
+from mglru.debian import packages
+from mglru.results.output_file import STDOUT, OutputFile
 from mglru.source.kernel_id import parse_list
-from mglru.tap import Result
 
 KERNELS = "6.12,6.12+next"
 # Some of the tests are a matter of chance, on every kernel.

@@ -10,6 +10,8 @@ import click
 
 from mglru.build.build import build_kernel
 from mglru.build.recipe import make_recipe
+from mglru.checks.releases.tested import describe_source
+from mglru.checks.series_check import CheckLine, check_series, compiler_warnings
 from mglru.cli.common import import_sources, source_option, terminal
 from mglru.cli.matrix import check_matrices
 from mglru.cli.run import Session, report_failures
@@ -21,12 +23,10 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import ResultFile
 from mglru.series.listing import load_series
-from mglru.series_check import CheckLine, check_series, compiler_warnings
 from mglru.source.kernel_id import SERIES_BASES, KernelId
 from mglru.source.trees import Source, get_source
 from mglru.study import waterfall_table
 from mglru.study.waterfall import Waterfall, make_waterfall, prefixes
-from mglru.tested import describe_source
 
 
 @click.group()

@@ -10,9 +10,18 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru import tested_file
 from mglru.build.build import Build, build_kernel
 from mglru.build.recipe import make_recipe
+from mglru.checks.releases import file as tested_file
+from mglru.checks.releases.attempt import (
+    SUITES,
+    Candidate,
+    candidates,
+    package_name,
+    source_of,
+    try_series,
+)
+from mglru.checks.releases.tested import Tested, series_mark, tested_versions
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import PATCHES
 from mglru.core.ui import Ui
@@ -24,15 +33,6 @@ from mglru.run.session import failures, make_jobs, run_jobs
 from mglru.series.listing import Series, load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
 from mglru.source.trees import Source, get_source
-from mglru.tested import Tested, series_mark, tested_versions
-from mglru.tested_try import (
-    SUITES,
-    Candidate,
-    candidates,
-    package_name,
-    source_of,
-    try_series,
-)
 
 # Makes, limits, reclaims and removes cgroups from several processes: more than a boot, in seconds.
 EXPERIMENT = "memcg-stress"

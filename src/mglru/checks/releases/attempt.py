@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mglru.build.build import Build, tree_home
+from mglru.checks.releases.tested import Outcome, Tested, series_mark
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import cache_dir, locked, require_space
 from mglru.core.ui import Ui
@@ -20,7 +21,6 @@ from mglru.series.apply import PatchError
 from mglru.series.listing import Series
 from mglru.series.overlay import make_overlay
 from mglru.source.trees import UNPACKED_BYTES, Source, debian_source, unpack_deb
-from mglru.tested import Outcome, Tested, series_mark
 
 T = TypeVar("T")
 # Whatever has a kernel for users: what is only proposed changes without notice.

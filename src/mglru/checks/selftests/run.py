@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mglru.build.build import Build
+from mglru.checks.selftests.tap import Case, Result, merge_tries, read_program
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir
 from mglru.disk.images import dataset_image
@@ -26,7 +27,6 @@ from mglru.machine.request import BootRequest
 from mglru.run import judge as boot_check
 from mglru.run.kept_logs import keep_logs
 from mglru.source.kernel_id import KernelId
-from mglru.tap import Case, Result, merge_tries, read_program
 
 VARIANT = ("selftests", "")
 # Without test_kill, in which stock hangs on User Mode Linux, and without those that need more than

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from mglru.build import config as kconfig
 from mglru.build.recipe import compiler_version
+from mglru.checks.matrix.config import Configuration
+from mglru.checks.matrix.messages import Message, read_messages
+from mglru.checks.matrix.objects import enabled_objects, sources_of
 from mglru.core import process
 from mglru.core.paths import cache_dir, locked, staged
 from mglru.core.ui import Ui
-from mglru.matrix_config import Configuration
-from mglru.matrix_messages import Message, read_messages
-from mglru.matrix_objects import enabled_objects, sources_of
 from mglru.series.listing import Series
 from mglru.series.overlay import touched_files
 from mglru.series.patched_tree import follow_series

@@ -10,7 +10,7 @@ from typing import Any
 import tomlkit
 from tomlkit.items import Table
 
-from mglru.tested import TESTED_FILE, Tested, tested_versions, version_numbers
+from mglru.checks.releases.tested import TESTED_FILE, Tested, tested_versions, version_numbers
 
 HEADER = """\
 # SPDX-License-Identifier: GPL-2.0-only

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mglru.checks.matrix.build import Side, Task
+from mglru.checks.matrix.config import Configuration
+from mglru.checks.matrix.messages import Message, new_messages
 from mglru.core.errors import ExitCode, LabError
-from mglru.matrix_build import Side, Task
-from mglru.matrix_config import Configuration
-from mglru.matrix_messages import Message, new_messages
 
 FORMAT = "mglru-matrix-1"
 

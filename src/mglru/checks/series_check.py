@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.checkpatch import checkpatch
+from mglru.checks.checkpatch import checkpatch
 from mglru.core.errors import LabError
 from mglru.series.apply import apply_patch
 from mglru.series.listing import Patch, Series, load_series
