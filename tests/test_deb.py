@@ -19,8 +19,8 @@ from mglru.build.deb_config import (
     of_this_machine,
     requested,
 )
-from mglru.cli.deb import advice
-from mglru.cli.deb import deb as command
+from mglru.cli.kernel.deb import advice
+from mglru.cli.kernel.deb import deb as command
 from mglru.core.errors import LabError, UsageError
 from mglru.series.listing import Series
 from mglru.source.kernel_id import KernelId

@@ -22,8 +22,8 @@ from mglru.checks.kunit import (
     run_kunit,
     with_suites,
 )
-from mglru.cli.kernel import kernel as kernel_command
-from mglru.cli.kunit import show
+from mglru.cli.kernel.kernel import kernel as kernel_command
+from mglru.cli.kernel.kunit import show
 from mglru.core.errors import LabError, UsageError
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, cached

@@ -15,7 +15,7 @@ from mglru.checks.matrix.check import Outcome, check_matrix, compare, to_documen
 from mglru.checks.matrix.config import ARCHES, Configuration, load_configurations
 from mglru.checks.matrix.messages import Message, new_messages, read_messages
 from mglru.checks.matrix.objects import enabled_objects, sources_of
-from mglru.cli.matrix import render
+from mglru.cli.series.matrix import render
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.series.listing import Series, load_series

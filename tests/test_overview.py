@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from made_runs import made_run
-from mglru import cli, overview
+from mglru import cli
 from mglru.core.errors import ExitCode
-from mglru.overview import MOST_ROWS
+from mglru.report import overview
+from mglru.report.overview import MOST_ROWS
 from mglru.results.model import Headline, RunResult, save
 from mglru.series.listing import load_series
 

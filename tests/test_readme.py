@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mglru import overview, readme
 from mglru.cli.results import suite_text
 from mglru.core.errors import UsageError
 from mglru.core.paths import REPO, RESULTS
+from mglru.report import generated, overview
 from mglru.results import tables
 from mglru.results.compare import compare, load_named
 from mglru.results.model import load
@@ -17,18 +17,18 @@ from mglru.results.model import load
 
 def test_only_the_part_between_the_markers_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "doc.md"
-    path.write_text(f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n")
-    assert readme.update(path, "| new |\n")
-    assert path.read_text() == f"before\n{readme.BEGIN}\n\n| new |\n\n{readme.END}\nafter\n"
-    assert not readme.update(path, "| new |")
+    path.write_text(f"before\n{generated.BEGIN}\nold\n{generated.END}\nafter\n")
+    assert generated.update(path, "| new |\n")
+    assert path.read_text() == f"before\n{generated.BEGIN}\n\n| new |\n\n{generated.END}\nafter\n"
+    assert not generated.update(path, "| new |")
 
 
-@pytest.mark.parametrize("text", ["", readme.BEGIN, f"{readme.END}\n{readme.BEGIN}\n"])
+@pytest.mark.parametrize("text", ["", generated.BEGIN, f"{generated.END}\n{generated.BEGIN}\n"])
 def test_a_document_without_its_markers_is_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "doc.md"
     path.write_text(text)
     with pytest.raises(UsageError, match="marker"):
-        readme.update(path, "x")
+        generated.update(path, "x")
     assert path.read_text() == text
 
 
@@ -50,7 +50,7 @@ def texts() -> dict[str, str]:
 def test_documents_show_the_committed_results() -> None:
     for document, made in texts().items():
         text = (REPO / document).read_text()
-        assert readme.replace_between(text, made) == text, f"{document}: make it anew, see there"
+        assert generated.replace_between(text, made) == text, f"{document}: make it anew, see there"
 
 
 def test_readme_is_one_screen_and_its_links_lead_somewhere() -> None:

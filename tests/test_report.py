@@ -22,18 +22,18 @@ from mglru.core.figures import factor
 from mglru.core.paths import REPO, RESULTS
 from mglru.guest.latency import Histogram
 from mglru.report import page as pages
-from mglru.report import palette, thin
-from mglru.report.charts_bound import distances
-from mglru.report.charts_latency import latency_charts
-from mglru.report.charts_ratio import ratio_chart
-from mglru.report.charts_sweep import sweep_charts
-from mglru.report.charts_time import generation_charts, time_charts, tracks
+from mglru.report.charts import palette, thin
+from mglru.report.charts.bound import distances
+from mglru.report.charts.latency import latency_charts
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.ratio import ratio_chart
+from mglru.report.charts.sweep import sweep_charts
+from mglru.report.charts.time import generation_charts, time_charts, tracks
+from mglru.report.charts.vega import VEGA_LITE, Chart
 from mglru.report.commands import command_of
 from mglru.report.inputs import Inputs, load_inputs
-from mglru.report.palette import Palette
 from mglru.report.picture import digest, picture, picture_dots
 from mglru.report.summary import summarise
-from mglru.report.vega import VEGA_LITE, Chart
 from mglru.results.compare import Named, compare
 from mglru.results.marks import Mark
 from mglru.results.model import RunResult, save

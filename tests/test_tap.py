@@ -19,7 +19,7 @@ from mglru.checks.selftests.run import (
     with_selftests,
 )
 from mglru.checks.selftests.tap import WHOLE, Case, Result, read_program
-from mglru.cli.selftests import passed, show, to_document
+from mglru.cli.kernel.selftests import passed, show, to_document
 from mglru.core.errors import UsageError
 from mglru.source.kernel_id import KernelId
 

@@ -10,20 +10,10 @@ from collections.abc import Sequence
 
 import click
 
-from mglru.cli import (
-    bound,
-    cluster,
-    confirm,
-    kernel,
-    misc,
-    report,
-    results,
-    run,
-    series,
-    stress,
-    sweep,
-    try_,
-)
+from mglru.cli import misc, report, results, run, try_
+from mglru.cli.kernel import kernel
+from mglru.cli.series import series
+from mglru.cli.study import bound, cluster, confirm, stress, sweep
 from mglru.core.errors import ExitCode, LabError
 
 HELP = """Stock and patched kernels, real workloads, before beside after.

@@ -11,7 +11,7 @@ from mglru.build.build import find_build
 from mglru.build.recipe import make_recipe
 from mglru.checks import ci
 from mglru.cli.common import build_all
-from mglru.cli.series import check_base
+from mglru.cli.series.series import check_base
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from mglru import overview, readme
 from mglru.cli.common import terminal
 from mglru.core.errors import UsageError
+from mglru.report import generated, overview
 from mglru.results import tables
 from mglru.results.compare import Named, load_named
 from mglru.results.compare import compare as compare_runs
@@ -75,7 +75,7 @@ def compare(
     if into is None:
         click.echo(text, nl=False)
         return
-    changed = readme.update(into, text)
+    changed = generated.update(into, text)
     click.echo(f"{into}: {'updated' if changed else 'already up to date'}", err=True)
 
 

@@ -17,14 +17,14 @@ from markupsafe import Markup
 from mglru.core.errors import LabError
 from mglru.core.figures import number
 from mglru.core.paths import REPO
-from mglru.report import palette as colours
-from mglru.report.charts_ratio import heading
-from mglru.report.charts_summary import summary_charts
+from mglru.report.charts import palette as colours
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.ratio import heading
+from mglru.report.charts.summary import summary_charts
+from mglru.report.charts.vega import FONT, Chart, config, library
 from mglru.report.inputs import Inputs
-from mglru.report.palette import Palette
 from mglru.report.sections import Section, make_sections
 from mglru.report.summary import Line, Summary, summarise
-from mglru.report.vega import FONT, Chart, config, library
 from mglru.results import tables
 from mglru.results.compare import Cell
 from mglru.results.marks import Mark

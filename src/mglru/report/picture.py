@@ -9,10 +9,10 @@ import re
 from typing import Any
 
 from mglru.core.errors import UsageError
-from mglru.report.charts_summary import dots_of, spec
+from mglru.report.charts.palette import DARK, LIGHT
+from mglru.report.charts.summary import dots_of, spec
+from mglru.report.charts.vega import FONT, Spec, to_svg
 from mglru.report.page import Page
-from mglru.report.palette import DARK, LIGHT
-from mglru.report.vega import FONT, Spec, to_svg
 
 WIDTH = 500
 # Of labels, on average, in pixels.

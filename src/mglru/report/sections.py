@@ -10,16 +10,16 @@ from mglru.core import stats
 from mglru.core.errors import LabError
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
-from mglru.report.charts_bound import Distance, bound_chart, distances, optimum
-from mglru.report.charts_latency import latency_charts
-from mglru.report.charts_ratio import ratio_chart
-from mglru.report.charts_sweep import sweep_charts
-from mglru.report.charts_time import generation_charts, time_charts, tracks
-from mglru.report.charts_waterfall import waterfall_charts
+from mglru.report.charts.bound import Distance, bound_chart, distances, optimum
+from mglru.report.charts.latency import latency_charts
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.ratio import ratio_chart
+from mglru.report.charts.sweep import sweep_charts
+from mglru.report.charts.time import generation_charts, time_charts, tracks
+from mglru.report.charts.vega import Chart, slug
+from mglru.report.charts.waterfall import waterfall_charts
 from mglru.report.commands import bound_command, command_of, settings_of, sweep_command
 from mglru.report.inputs import Inputs
-from mglru.report.palette import Palette
-from mglru.report.vega import Chart, slug
 from mglru.results.compare import Comparison, Named, compare
 from mglru.results.model import RunResult
 from mglru.study.bound.file import Bound

@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from mglru.core.figures import factor, number
-from mglru.report.charts_ratio import heading
-from mglru.report.palette import Palette
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.ratio import heading
+from mglru.report.charts.vega import Chart, Spec, tip
 from mglru.report.summary import Line, Summary
-from mglru.report.vega import Chart, Spec, tip
 from mglru.results.compare import Cell
 from mglru.results.tables import times
 

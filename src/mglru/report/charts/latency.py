@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mglru.guest.latency import Histogram
-from mglru.report.palette import Palette
-from mglru.report.thin import rounded
-from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.thin import rounded
+from mglru.report.charts.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip
 from mglru.results.compare import Named
 
 POINTS = 56

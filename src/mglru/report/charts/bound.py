@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mglru.core import stats
 from mglru.core.figures import number
-from mglru.report.palette import Palette
-from mglru.report.vega import Chart, Spec, base, tip
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.vega import Chart, Spec, base, tip
 from mglru.results.tables import times
 from mglru.study.bound.bound import distance
 from mglru.study.bound.file import Bound

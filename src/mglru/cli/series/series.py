@@ -13,9 +13,9 @@ from mglru.build.recipe import make_recipe
 from mglru.checks.releases.tested import describe_source
 from mglru.checks.series_check import CheckLine, check_series, compiler_warnings
 from mglru.cli.common import import_sources, source_option, terminal
-from mglru.cli.matrix import check_matrices
 from mglru.cli.run import Session, report_failures
-from mglru.cli.tested import tested
+from mglru.cli.series.matrix import check_matrices
+from mglru.cli.series.tested import tested
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import product
 
 from mglru.core import stats
-from mglru.report.palette import Palette
-from mglru.report.thin import rounded
-from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, shapes, slug, tip
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.thin import rounded
+from mglru.report.charts.vega import Chart, Spec, base, by_kernel, dashes, shapes, slug, tip
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS
 from mglru.study.sweep.file import Sweep, SweepPoint

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mglru.guest.counters import PAGE_BYTES
-from mglru.report.palette import Palette
-from mglru.report.thin import evenly, extremes, rounded
-from mglru.report.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.thin import evenly, extremes, rounded
+from mglru.report.charts.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip
 from mglru.results.compare import Named
 
 POINTS_OF_A_GAUGE = 72

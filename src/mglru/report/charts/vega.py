@@ -15,7 +15,7 @@ from typing import Any
 
 import vl_convert
 
-from mglru.report.palette import Palette
+from mglru.report.charts.palette import Palette
 
 Spec = dict[str, Any]
 VEGA_LITE = "6.4"

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from mglru.cli.common import build_all, import_sources, machine_option, source_option
-from mglru.cli.deb import deb
-from mglru.cli.kunit import kunit
-from mglru.cli.selftests import selftests
+from mglru.cli.kernel.deb import deb
+from mglru.cli.kernel.kunit import kunit
+from mglru.cli.kernel.selftests import selftests
 from mglru.core import cleaning
 from mglru.core.errors import UsageError
 from mglru.core.paths import PATCHES, cache_dir

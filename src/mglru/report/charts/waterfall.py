@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from mglru.core.figures import number
-from mglru.report.vega import Chart, Spec, base, slug, tip
+from mglru.report.charts.vega import Chart, Spec, base, slug, tip
 from mglru.results.marks import Mark
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS, times

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from mglru.core.figures import number
-from mglru.report.palette import Palette
-from mglru.report.vega import Chart, Spec, base, by_kernel, tip
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.vega import Chart, Spec, base, by_kernel, tip
 from mglru.results.compare import Comparison, Row
 from mglru.results.tables import ARROWS, times
 
