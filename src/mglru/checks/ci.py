@@ -46,12 +46,21 @@ def _pytest(marks: str) -> Callable[[], bool]:
     return _python("pytest", "-q", "-p", "no:cacheprovider", "-m", marks)
 
 
+def _layers() -> bool:
+    """Tell whether every import keeps to the contracts of pyproject.toml."""
+    program = "from importlinter.cli import *; sys.exit(lint_imports(no_cache=True, no_logo=True))"
+    environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=REPO, check=False, env=environment).returncode == 0
+
+
 def source_steps() -> list[Step]:
     """Return the steps that need no kernel."""
     return [
         Step("ruff check", _python("ruff", "check", "--no-cache")),
         Step("ruff format", _python("ruff", "format", "--check", "--no-cache", "-q")),
         Step("mypy --strict", _python("mypy", "--cache-dir", os.devnull)),
+        Step("import-linter", _layers),
         Step("pytest", _pytest("not guest and not qemu")),
     ]
 

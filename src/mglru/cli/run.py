@@ -13,8 +13,8 @@ import click
 from mglru.build.build import Build
 from mglru.cli.common import build_all, machine_option, source_option
 from mglru.cli.results import show
-from mglru.cli.study.suite import KERNELS, run_suite
-from mglru.cli.study.suite import Options as SuiteOptions
+from mglru.cli.suite import KERNELS, run_suite
+from mglru.cli.suite import Options as SuiteOptions
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
