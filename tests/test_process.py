@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -22,15 +21,6 @@ def alive(pid: int) -> bool:
         return stat.read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def ends(pid: int) -> bool:
-    """Whether the process ends soon: a busy machine takes its time after SIGKILL."""
-    for _ in range(500):
-        if not alive(pid):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_output_is_returned_and_kept() -> None:
@@ -65,25 +55,52 @@ def test_a_program_over_its_limit_is_killed_with_its_children(tmp_path: Path) ->
     script = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
     with pytest.raises(LabError, match=r"over 0\.5 s"):
         process.run(["sh", "-c", script], purpose="wait", limit_seconds=0.5)
-    assert ends(int((tmp_path / "pid").read_text()))
+    assert not alive(int((tmp_path / "pid").read_text()))
 
 
-def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
-    program = textwrap.dedent(f"""
-        from mglru import process
-        process.run(["sh", "-c", "echo $$ > {tmp_path}/pid; sleep 1000"], purpose="wait")
-    """)
+# Starts a program that writes the number of its group, and of its child, which lives on.
+STARTS = """
+import subprocess, sys, time
+from mglru.core import process
+
+class Slow(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        time.sleep(float(sys.argv[2]))
+
+subprocess.Popen = Slow
+script = "sleep 1000 & echo $$ $! >$0/new; mv $0/new $0/pids; wait"
+process.run(["sh", "-c", script, sys.argv[1]], purpose="wait")
+"""
+
+
+@pytest.mark.parametrize("seconds", ["0", "1"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_no_process(
+    tmp_path: Path, number: signal.Signals, seconds: str
+) -> None:
+    """Nor does one that comes while the program starts, which takes `seconds`."""
+    program = "import signal\nsignal.signal(signal.SIGTERM, signal.default_int_handler)\n" + STARTS
     environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
     # What a shell starts in the background ignores SIGINT, and so would this, started from it.
     command = ["env", "--default-signal=INT", sys.executable, "-c", program]
-    lab = subprocess.Popen(command, env=environment)
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+    lab = subprocess.Popen([*command, tmp_path, seconds], env=environment, stderr=subprocess.PIPE)
+    while not (tmp_path / "pids").exists():
+        assert lab.poll() is None
         time.sleep(0.05)
-    child = int((tmp_path / "pid").read_text())
-    assert alive(child)
-    lab.send_signal(signal.SIGINT)
-    lab.wait(timeout=30)
-    assert ends(child)
+    pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
+    assert all(alive(pid) for pid in pids)
+    lab.send_signal(number)
+    _out, err = lab.communicate(timeout=30)
+    assert not any(alive(pid) for pid in pids)
+    assert b"KeyboardInterrupt" in err
+
+
+def test_a_program_that_does_not_exist_keeps_no_interrupt() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(LabError):
+        process.run(["/no/such/program"], purpose="start it")
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_end_of_a_log_can_be_read(tmp_path: Path) -> None:

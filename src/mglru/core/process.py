@@ -21,6 +21,8 @@ from mglru.core.errors import ExitCode, LabError
 TAIL_LINES = 20
 TAIL_WIDTH = 400
 POLL_SECONDS = 0.1
+GONE_SECONDS = 10
+GONE_POLL_SECONDS = 0.01
 # Where Debian has mke2fs, and which it leaves out of an ordinary user's PATH.
 ADMINISTRATORS_PATH = ":/usr/sbin:/sbin"
 _cancelled = threading.Event()
@@ -56,10 +58,55 @@ def tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and everything it started, and wait for it."""
+    """Kill a process and everything it started, and wait until all of it is gone."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    # The others are not our children: a busy machine takes its time to end them. What waits for
+    # a device that does not answer is not waited for.
+    deadline = time.monotonic() + GONE_SECONDS
+    while _has_members(process.pid) and time.monotonic() < deadline:
+        time.sleep(GONE_POLL_SECONDS)
+
+
+def _has_members(group: int) -> bool:
+    """Whether anything of a process group still runs; zombies only wait for init."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+            if its_group == str(group) and state not in "ZX":
+                return True
+    return False
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Raise what an interrupt raises at the end of the block, not in it.
+
+    A program takes a while to start where many want to run. An interrupt in the middle of that
+    would leave it running, known to nobody. Only the main thread is ever interrupted.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    handlers = {n: handler for n in numbers if callable(handler := signal.getsignal(n))}
+    try:
+        for number in handlers:
+            signal.signal(number, lambda number, _frame: held.append(number))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if held:
+        signal.raise_signal(held[0])
 
 
 def wait(
@@ -94,7 +141,8 @@ def _environment(added: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C.UTF-8", "PATH": path, **added}
 
 
-def start(
+@contextlib.contextmanager
+def started(
     argv: Sequence[str | Path],
     output: BinaryIO,
     *,
@@ -103,8 +151,10 @@ def start(
     env: Mapping[str, str] | None = None,
     pass_fds: Sequence[int] = (),
     next_step: str = "",
-) -> subprocess.Popen[bytes]:
-    """Start a program as the leader of a group of its own, to `wait` for.
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program as the leader of a group of its own, to `wait` for in the block.
+
+    The whole group is gone after the block.
 
     Args:
         argv: the program and its arguments.
@@ -118,23 +168,32 @@ def start(
     Raises:
         LabError: the program is missing, or cannot be started.
     """
+    process = None
     try:
-        return subprocess.Popen(
-            [str(arg) for arg in argv],
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            pass_fds=pass_fds,
-            start_new_session=True,
-        )
+        with _interrupts_held():
+            process = subprocess.Popen(
+                [str(arg) for arg in argv],
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=pass_fds,
+                start_new_session=True,
+            )
+        yield process
     except OSError as error:
+        if process is not None:
+            raise
         raise LabError(
             f"cannot {purpose}: {argv[0]}: {error.strerror}",
             command=shlex.join(str(arg) for arg in argv),
             next_step=next_step or f"install the package that provides {argv[0]}",
         ) from error
+    finally:
+        # Else `wait` has seen to it.
+        if process is not None and process.returncode is None:
+            kill_group(process)
 
 
 def run(
@@ -170,15 +229,17 @@ def run(
         if log is None:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="mglru-"))
             log = Path(scratch) / "log"
-        with log.open("wb") as output:
-            process = start(
+        with (
+            log.open("wb") as output,
+            started(
                 argv,
                 output,
                 purpose=purpose,
                 cwd=cwd,
                 env=_environment(env or {}),
                 next_step=next_step,
-            )
+            ) as process,
+        ):
             finished = wait(process, limit_seconds=limit_seconds, on_tick=on_tick)
         if not finished or process.returncode not in ok:
             how = f"exit status {process.returncode}" if finished else f"over {limit_seconds:g} s"

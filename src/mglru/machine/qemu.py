@@ -305,11 +305,13 @@ def boot(request: BootRequest, directory: Path, *, accelerator: Accelerator = CO
         cpu = stack.enter_context(one_cpu()) if accelerator.one_cpu else None
         command = command_line(request, directory, images, accelerator, cpu)
         # What QEMU has to say itself goes to the console log.
-        guest = process.start(
-            command,
-            console,
-            purpose="boot a guest",
-            next_step="install util-linux and qemu-system-x86",
+        guest = stack.enter_context(
+            process.started(
+                command,
+                console,
+                purpose="boot a guest",
+                next_step="install util-linux and qemu-system-x86",
+            )
         )
         result = wait(guest, request, lines, shlex.join(command))
     _check_kvm_works(result)

@@ -93,7 +93,9 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     lines = Lines(directory)
     with one_cpu() as cpu, lines.opened() as (console, *others):
         numbers = [file.fileno() for file in others]
-        guest = process.start(
+        again = " ".join(command_line(request, directory, cpu))
+        redirected = f"{again} 3>channel.jsonl 4>samples.jsonl 5>output"
+        with process.started(
             command_line(request, directory, cpu, numbers),
             console,
             purpose="boot a guest",
@@ -104,10 +106,8 @@ def boot(request: BootRequest, directory: Path) -> Boot:
             },
             pass_fds=numbers,
             next_step="install util-linux",
-        )
-        again = " ".join(command_line(request, directory, cpu))
-        redirected = f"{again} 3>channel.jsonl 4>samples.jsonl 5>output"
-        result = wait(guest, request, lines, redirected)
+        ) as guest:
+            result = wait(guest, request, lines, redirected)
     _check_ptrace(result)
     check_started(result)
     return result
