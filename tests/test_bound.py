@@ -23,7 +23,7 @@ from mglru.study.bound import table as bound_table
 from mglru.study.bound.accesses import RECORD, Accesses, Kind, read_accesses
 from mglru.study.bound.file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
 from mglru.study.bound.simulate import POLICIES, next_access, simulate
-from test_guest import kernel_build
+from support.guests import kernel_build
 
 Event = tuple[int, int, int, int, int]
 

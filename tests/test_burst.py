@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.guest import channel
-from test_guest import program_step, run_plan, step
+from support.guests import program_step, run_plan, step
 
 pytestmark = pytest.mark.guest
 

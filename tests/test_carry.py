@@ -16,7 +16,7 @@ from mglru.series.listing import Series, load_series
 from mglru.series.overlay import copy_touched, touched_files
 from mglru.series.worktree import export_tree, make_tree
 from mglru.source.trees import Source, cached
-from series_tools import snapshot
+from support.series_tools import snapshot
 
 # It needs Debian's source, which whatever boots kernels has fetched.
 pytestmark = pytest.mark.guest

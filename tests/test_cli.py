@@ -12,13 +12,7 @@ import pytest
 from mglru import cli
 from mglru.core.errors import ExitCode
 from mglru.core.paths import REPO
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        cli.main(arguments)
-    output = capsys.readouterr()
-    return int(caught.value.code or 0), output.out, output.err
+from support.command_line import run
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-import sweep_tools
 from mglru.build.build import planned
 from mglru.build.recipe import make_recipe
 from mglru.core import process
@@ -34,7 +33,8 @@ from mglru.study.cluster.client import ClusterEngine
 from mglru.study.cluster.task import Answer, Refusal, Task, make_task
 from mglru.study.cluster.worker import Room, run_task
 from mglru.study.sweep.boots import PointJob
-from sweep_tools import figures
+from support import sweep_tools
+from support.sweep_tools import figures
 
 
 class Cluster:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from made_runs import made_info, made_run
 from mglru import cli
 from mglru.core.errors import ExitCode, UsageError
 from mglru.results import recording
@@ -20,6 +19,7 @@ from mglru.series import state as series_state
 from mglru.series.listing import load_series
 from mglru.study import confirm, confirm_table
 from mglru.study.confirm import Outcome, all_hold, check_found, check_seeds, findings
+from support.made_runs import made_info, made_run
 
 STOCK, NEXT = "6.12", "6.12+next"
 OPS = Headline(name="ops_per_second", better="higher")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from collections import namedtuple
 from pathlib import Path
 
@@ -19,24 +18,13 @@ from mglru.disk.images import dataset_image
 from mglru.experiment import dataset as dataset_spec
 from mglru.experiment.dataset import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset
 from mglru.guest.programs import guest_program
+from support.images import dump, left_behind
 
 FILE = FileDataset(kind="file", size_mb=16, file_mb=2)
 
 
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def dump(image: Path, command: str) -> str:
-    """What debugfs says of an image."""
-    return subprocess.run(
-        ["debugfs", "-R", command, image], check=True, capture_output=True, text=True
-    ).stdout
-
-
-def left_behind(cache: Path) -> list[str]:
-    """What is in the cache of datasets, but for lock files."""
-    return [path.name for path in (cache / "datasets").glob("*") if path.suffix != ".lock"]
 
 
 def test_the_same_spec_is_the_same_image(cache: Path) -> None:

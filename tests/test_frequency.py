@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,33 +10,15 @@ import pytest
 from mglru.checks.ci import GUEST_KERNELS
 from mglru.guest import channel
 from mglru.machine.uml import boot
-from test_guest import DISK, kernel_build, memcg, read_report, request, step
+from support.guests import DISK, kernel_build, memcg, read_report, request, step
+from support.refaults import ENABLED, refaults
 
 pytestmark = pytest.mark.guest
 
-ENABLED = "/sys/kernel/mm/lru_gen/enabled"
 STOCK, SERIES = GUEST_KERNELS
 HOT = "dd if=/dev/data of=/dev/null bs=1M count=8"
 STREAM = "dd if=/dev/data of=/dev/null bs=1M count=16 skip=8"
 HOT_PAGES = 8 << 8
-
-
-def refaults(
-    name: str, switch: str, where: Path, before: Sequence[str], counted: Sequence[str]
-) -> float:
-    """Run commands in a cgroup of 16 MiB; return the file refaults of those that are counted."""
-    plan = [
-        f"write\t{ENABLED}\t{switch}",
-        *DISK,
-        *memcg("16M"),
-        *(step(f"before{i}", command) for i, command in enumerate(before)),
-        "counters\tbegin",
-        *(step(f"counted{i}", command) for i, command in enumerate(counted)),
-        "counters\tend",
-    ]
-    report = read_report(boot(request(kernel_build(name), *plan), where))
-    assert not [step for step in report.steps if step.failed]
-    return channel.metrics_of(report)["workingset_refault_file"]
 
 
 def refaults_of_the_hot(name: str, switch: str, where: Path) -> float:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from made_runs import Values, made_run
 from mglru.core.errors import UsageError
 from mglru.results.model import Headline
 from mglru.study.suite import table as suite_table
 from mglru.study.suite.harm import harm, judged_kernel, point_harm
 from mglru.study.suite.measures import READ, SECONDS, TAIL, WRITTEN, figures
+from support.made_runs import Values, made_run
 
 CLASSIC, STOCK, NEW, NEXT = "6.12@classic", "6.12", "7.3", "6.12+next"
 MB = 1024.0

@@ -27,7 +27,7 @@ from mglru.cli.kernel.kunit import show
 from mglru.core.errors import LabError, UsageError
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, cached
-from test_guest import kernel_build
+from support.guests import kernel_build
 
 
 def case(name: str, status: Status = Status.SUCCESS, *log: str) -> Outcome:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from made_runs import made_run
 from mglru.core import stats
 from mglru.report import page
 from mglru.report.inputs import Inputs
@@ -19,6 +18,7 @@ from mglru.results.marks import MIN_PAIRS, Mark, judge
 from mglru.results.model import Headline, RunResult
 from mglru.series.listing import load_series
 from mglru.series.state import FOOTNOTE, is_of_another_state
+from support.made_runs import made_run
 
 CLASSIC, STOCK, NEXT = "6.12@classic", "6.12", "6.12+next"
 OPS = Headline(name="ops_per_second", better="higher")

@@ -21,7 +21,7 @@ from mglru.core.ui import Ui
 from mglru.series.listing import Series, load_series
 from mglru.source.kernel_id import SERIES_BASES
 from mglru.source.trees import Source, cached
-from series_tools import FILES, Forge, write_files
+from support.series_tools import FILES, Forge, write_files
 
 # Kbuild in few lines: the targets that the matrix uses, with an output directory.
 MAKEFILE = r"""

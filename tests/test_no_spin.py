@@ -13,7 +13,7 @@ from mglru.guest import channel
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
 from mglru.machine.uml import boot
-from test_guest import kernel_build, request
+from support.guests import kernel_build, request
 
 pytestmark = pytest.mark.guest
 WAYS = ("clock", "futex", "mutex", "yield")

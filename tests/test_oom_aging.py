@@ -9,7 +9,7 @@ import pytest
 
 from mglru.guest import channel
 from mglru.guest.places import guest_path
-from test_guest import CGROUP, memcg, program_step, run_plan
+from support.guests import CGROUP, memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest
 SMALL = ("--readers", "2", "--allocators", "2", "--rounds", "5", "--pause-us", "500")

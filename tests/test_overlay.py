@@ -13,7 +13,7 @@ from mglru.core.errors import LabError
 from mglru.series.apply import PatchError
 from mglru.series.listing import Patch, load_series
 from mglru.series.overlay import Overlay, link_tree, make_overlay, sync_overlay
-from series_tools import FILES, VMSCAN, Forge, snapshot, write_files
+from support.series_tools import FILES, VMSCAN, Forge, snapshot, write_files
 
 Commit = tuple[str, str, str]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from made_runs import made_run
 from mglru import cli
 from mglru.core.errors import ExitCode
 from mglru.report import overview
 from mglru.report.overview import MOST_ROWS
 from mglru.results.model import Headline, RunResult, save
 from mglru.series.listing import load_series
+from support.made_runs import made_run
 
 CLASSIC, STOCK, NEW, NEXT = "6.12@classic", "6.12", "7.3", "6.12+next"
 OPS = Headline(name="ops_per_second", better="higher")

@@ -19,7 +19,7 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.run import prepared
 from mglru.run.prepared import prepared_image
-from test_guest import kernel_build
+from support.guests import kernel_build
 
 # Nobody asks a tree for its files before a guest is booted.
 NOWHERE = Userland(Path("/nowhere"), {"coreutils": "1"})

@@ -15,7 +15,6 @@ import pytest
 import vl_convert
 from click.testing import CliRunner
 
-import report_inputs
 from mglru.cli import cli
 from mglru.core.errors import LabError, UsageError
 from mglru.core.figures import factor
@@ -39,6 +38,7 @@ from mglru.results.marks import Mark
 from mglru.results.model import RunResult, save
 from mglru.study.sweep import file as sweep_file
 from mglru.study.waterfall import make_waterfall
+from support import report_inputs
 
 
 @pytest.fixture(scope="module")

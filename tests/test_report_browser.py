@@ -12,10 +12,10 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-import report_inputs
 from mglru.core.paths import RESULTS
 from mglru.report import page as pages
 from mglru.report.inputs import load_inputs
+from support import report_inputs
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 Scheme = Literal["light", "dark"]

@@ -16,8 +16,8 @@ from mglru.guest.plan import Inputs, make_plan
 from mglru.results.model import BootRecord
 from mglru.run.session import make_jobs, run_jobs
 from mglru.source.kernel_id import KernelId
-from test_guest import kernel_build
-from test_run import run
+from support.guests import kernel_build
+from support.runs import run
 
 SMALL = ("dataset.size_mb=64", "dataset.file_mb=32", "limit=4M", "guest.memory_mb=512")
 FILE, LIMIT = 32 << 8, 4 << 8  # pages

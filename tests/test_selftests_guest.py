@@ -10,7 +10,7 @@ from mglru.checks.selftests.run import run_selftests
 from mglru.checks.selftests.tap import WHOLE, Result
 from mglru.core.ui import Ui
 from mglru.machine.registry import UML
-from test_guest import kernel_build
+from support.guests import kernel_build
 
 pytestmark = pytest.mark.guest
 NAMES = ("cgroup/test_core", "cgroup/test_retain", "cgroup/test_zswap")

@@ -13,7 +13,7 @@ from mglru.series import listing_file
 from mglru.series.listing import load_lab_series, load_series
 from mglru.series.listing_merge import Exported, merge_series
 from mglru.series.patch import PatchFormatError, read_changes, read_message
-from series_tools import Forge
+from support.series_tools import Forge
 
 FIRST = "0001-mm-mglru-one.patch"
 SECOND = "0002-mm-mglru-two.patch"

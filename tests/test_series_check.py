@@ -20,7 +20,7 @@ from mglru.checks.series_check import (
 from mglru.core.errors import LabError
 from mglru.series.apply import PatchError
 from mglru.series.listing import load_series
-from series_tools import FILES, VMSCAN, Forge, write_files
+from support.series_tools import FILES, VMSCAN, Forge, write_files
 
 FIRST = "0001-mm-mglru-one.patch"
 SECOND = "0002-mm-mglru-two.patch"

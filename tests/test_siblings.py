@@ -9,7 +9,7 @@ import pytest
 
 from mglru.checks.ci import GUEST_KERNELS
 from mglru.machine.uml import boot
-from test_guest import DISK, kernel_build, memcg, read_report, request
+from support.guests import DISK, kernel_build, memcg, read_report, request
 
 pytestmark = pytest.mark.guest
 

@@ -23,7 +23,7 @@ from mglru.run.session import make_jobs, run_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 from mglru.study.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment
-from test_run import run
+from support.runs import run
 
 KERNEL = STRESS_KERNEL
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import sweep_tools
-from made_runs import made_info, made_run
 from mglru import cli
 from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
@@ -23,6 +21,8 @@ from mglru.study.suite import run as suite_run
 from mglru.study.suite.families import all_suites, families
 from mglru.study.suite.file import SuiteFile, load_old
 from mglru.study.suite.run import Plan
+from support import sweep_tools
+from support.made_runs import made_info, made_run
 
 STEP = '[[steps]]\nlabel = "read"\nargv = ["/bin/true", "{lag}"]\n'
 FAMILY = f"""

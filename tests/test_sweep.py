@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import sweep_tools
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.results import model as results
 from mglru.results.model import BootRecord
@@ -24,8 +23,9 @@ from mglru.study.sweep import tables as sweep_tables
 from mglru.study.sweep.boots import Plan, check_same_sweep, known_boots, load_points
 from mglru.study.sweep.file import Sweep, SweepFile
 from mglru.study.sweep.points import Settings, Value, combinations, parse_vary
-from sweep_tools import KERNELS, VARY, figures, info, record
-from test_cli import run
+from support import sweep_tools
+from support.command_line import run
+from support.sweep_tools import KERNELS, VARY, figures, info, record
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
 from mglru.run.session import make_jobs, parallel_boots, run_jobs
-from test_run import builds
+from support.runs import builds
 
 HEADING = "## An experiment in ten lines of TOML"
 

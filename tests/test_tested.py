@@ -30,7 +30,7 @@ from mglru.debian import archive
 from mglru.series.listing import Series, load_series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, debian_source
-from series_tools import FILES, VMSCAN, Forge, write_files
+from support.series_tools import FILES, VMSCAN, Forge, write_files
 
 MADISON = """\
 linux-source-6.12 | 6.12.117-1 | http://sec.example/debian-security trixie-security/main amd64 Packages

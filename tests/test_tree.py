@@ -14,7 +14,7 @@ from mglru.series.apply import PatchError
 from mglru.series.listing import Series, load_series
 from mglru.series.worktree import export_tree, make_tree
 from mglru.source.trees import Source
-from series_tools import FILES, VMSCAN, Forge, snapshot, write_files
+from support.series_tools import FILES, VMSCAN, Forge, snapshot, write_files
 
 NO_LAB = Series("6.12", ())
 LISTING = """\

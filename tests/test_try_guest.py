@@ -29,8 +29,8 @@ from mglru.study.try_ import experiment as trial
 from mglru.study.try_.command import resolve
 from mglru.study.try_.experiment import Options, make_experiment
 from mglru.study.try_.guest_files import Places, visible
-from test_guest import memcg, program_step, run_plan
-from test_run import builds
+from support.guests import memcg, program_step, run_plan
+from support.runs import builds
 
 pytestmark = pytest.mark.guest
 

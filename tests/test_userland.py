@@ -24,7 +24,7 @@ from mglru.guest.places import guest_path
 from mglru.machine.uml import boot
 from mglru.run.provenance import run_info
 from mglru.source.kernel_id import KernelId
-from test_guest import kernel_build, request
+from support.guests import kernel_build, request
 
 
 def make_deb(archive: Path, name: str, depends: str, files: Sequence[str]) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import report_inputs
 from mglru.core.errors import ExitCode
 from mglru.results.model import load
 from mglru.series.listing import load_series
 from mglru.study import waterfall_table
 from mglru.study.waterfall import make_waterfall, prefixes
-from test_cli import run
+from support import report_inputs
+from support.command_line import run
 
 
 def test_the_kernels_are_stock_each_prefix_and_the_whole() -> None:

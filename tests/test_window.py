@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.checks.ci import GUEST_KERNELS
-from test_frequency import refaults
+from support.refaults import refaults
 
 pytestmark = pytest.mark.guest
 

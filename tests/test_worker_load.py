@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.guest import channel
-from test_guest import CGROUP, memcg, program_step, run_plan
+from support.guests import CGROUP, memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest
 

@@ -9,7 +9,7 @@ import pytest
 
 from mglru.guest import channel
 from mglru.guest.places import guest_path
-from test_guest import memcg, program_step, run_plan
+from support.guests import memcg, program_step, run_plan
 
 pytestmark = pytest.mark.guest
 FILE_MB = 2

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A guest of a test: its plan, a kernel to boot, what it reported."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from mglru.build.build import Build, find_build
+from mglru.build.recipe import make_recipe
+from mglru.guest import channel
+from mglru.guest.places import guest_path
+from mglru.guest.plan import _line
+from mglru.guest.programs import guest_program
+from mglru.machine.request import Boot, BootRequest
+from mglru.machine.uml import boot
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import cached
+
+CGROUP = "/sys/fs/cgroup/work"
+
+
+# The page cache of a disk lasts as long as somebody has it open.
+DISK = (
+    "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
+    "spawn\thold\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
+)
+
+
+def kernel_build(name: str) -> Build:
+    kernel = KernelId.parse(name)
+    source = cached(kernel.base)
+    assert source, f"the source of {kernel.base} is missing: run ./mglru test"
+    build = find_build(make_recipe(kernel, source))
+    assert build, f"{name} is not built: run ./mglru test"
+    return build
+
+
+def request(build: Build, *plan: str, limit: float = 60, virtual: bool = True) -> BootRequest:
+    return BootRequest(
+        image=build.image,
+        init=guest_program("init"),
+        plan=("lru_gen", *plan),
+        memory="512M",
+        seed=1,
+        virtual_time=virtual,
+        limit_seconds=limit,
+    )
+
+
+def memcg(limit: str) -> tuple[str, ...]:
+    return (
+        "cgroup\t2",
+        f"mkdir\t{CGROUP}",
+        f"env\tMGLRU_CGROUP\t{CGROUP}",
+        f"write\t{CGROUP}/memory.max\t{limit}",
+    )
+
+
+def step(label: str, script: str) -> str:
+    return f"step\t{label}\t{CGROUP}\t/bin/sh\t-c\t{script}"
+
+
+def program_step(name: str, *arguments: str, cgroup: str = "-") -> str:
+    """The line of a plan that starts a guest program as the step `run`."""
+    return _line("step", "run", cgroup, guest_path(guest_program(name)), *arguments)
+
+
+def run_plan(tmp_path: Path, *plan: str) -> channel.GuestReport:
+    """Carry out a plan on stock 6.12, in a directory of its own."""
+    directory = Path(tempfile.mkdtemp(dir=tmp_path))
+    return read_report(boot(request(kernel_build("6.12"), *plan), directory))
+
+
+def read_report(outcome: Boot) -> channel.GuestReport:
+    return channel.parse(outcome.reported)
