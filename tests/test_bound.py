@@ -10,20 +10,14 @@ import numpy as np
 import pytest
 
 from mglru.core.errors import LabError, UsageError
-from mglru.core.ui import Ui
-from mglru.disk.images import dataset_image
-from mglru.experiment.dataset import FileDataset
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
-from mglru.run.session import Job, make_jobs, run_job
-from mglru.source.kernel_id import KernelId
 from mglru.study.bound import bound as bounds
 from mglru.study.bound import table as bound_table
 from mglru.study.bound.accesses import RECORD, Accesses, Kind, read_accesses
 from mglru.study.bound.file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
 from mglru.study.bound.simulate import POLICIES, next_access, simulate
-from support.guests import kernel_build
 
 Event = tuple[int, int, int, int, int]
 
@@ -309,61 +303,3 @@ def test_the_capacity_is_what_the_cgroup_had_of_files() -> None:
 def test_what_cannot_be_recorded_is_said_at_once(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         bounds.check(load_experiment(name))
-
-
-# A file of 8 MiB in 4 MiB of memory, read twice in pieces of 128 kB, in random order and
-# backwards, then a quarter of it, which does fit, three times.
-READS = """
-summary = "reads a file"
-[guest]
-memory_mb = 256
-[dataset]
-kind = "file"
-size_mb = 32
-file_mb = 8
-[memcg]
-"memory.max" = "4M"
-[[steps]]
-label = "read"
-argv = ["/bin/sh", "-c", '''
-for block in $(seq 0 63 | shuf --random-source={data}/file) $(seq 63 -1 0) ; do
-  dd if={data}/file of=/dev/null bs=128k count=1 skip=$block 2>/dev/null
-done
-for pass in 1 2 3; do dd if={data}/file of=/dev/null bs=128k count=16 2>/dev/null; done''']
-"""
-
-
-@pytest.fixture
-def reads(tmp_path: Path) -> Job:
-    (tmp_path / "reads.toml").write_text(READS)
-    experiment = load_experiment("reads", directory=tmp_path)
-    assert isinstance(experiment.dataset, FileDataset)
-    kernel = KernelId.parse("6.12")
-    image = dataset_image(experiment.dataset)
-    builds = {kernel: kernel_build("6.12")}
-    return make_jobs(experiment, builds, image, boots=1, seed=1)[0]
-
-
-@pytest.mark.guest
-def test_every_page_that_a_guest_reads_is_recorded_and_what_the_kernel_did_with_it(
-    reads: Job,
-) -> None:
-    bound = bounds.find_bound([reads], "6.12", Ui(quiet=True))
-    # shuf reads a page of it, too.
-    assert bound.accesses == 2048 * 2 + 512 * 3 + 1
-    assert bound.pages == bound.first_time == 2048
-    assert 500 <= bound.capacity_pages <= 1024
-    kernel = bound.kernels["6.12"]
-    # In so little memory a batch of reclaim is a large part, and the kernel is far from LRU.
-    assert bound.policies["Belady"].misses < bound.policies["LRU"].misses <= kernel.misses
-    assert kernel.misses < bound.accesses
-    # The kernel counts pages that were read ahead for nothing, too.
-    assert kernel.workingset_refault_file == kernel.refaults + kernel.unused
-
-
-@pytest.mark.guest
-def test_recording_does_not_change_the_run(reads: Job, tmp_path: Path) -> None:
-    plain, recorded = run_job(reads), run_job(Job(**{**vars(reads), "recording": tmp_path}))
-    assert recorded.problems == plain.problems == []
-    for name in ("workingset_refault_file", "pgpgin"):
-        assert recorded.metrics[name] == pytest.approx(plain.metrics[name], rel=0.01), name

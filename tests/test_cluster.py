@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +17,7 @@ from mglru.build.build import planned
 from mglru.build.recipe import make_recipe
 from mglru.core import process
 from mglru.core.errors import ExitCode, LabError
-from mglru.core.paths import REPO, cache_root
+from mglru.core.paths import REPO
 from mglru.experiment.load import load_experiment, names
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
@@ -34,56 +31,7 @@ from mglru.study.cluster.task import Answer, Refusal, Task, make_task
 from mglru.study.cluster.worker import Room, run_task
 from mglru.study.sweep.boots import PointJob
 from support import sweep_tools
-from support.sweep_tools import figures
-
-
-class Cluster:
-    """A scheduler of its own, and workers that end with the test."""
-
-    def __init__(self, home: Path, port: int = 0) -> None:
-        self._home = home
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("scheduler", "--port", str(port))
-        self.address = self._wait("scheduler0.log", "scheduler at ").split(";")[0]
-
-    def _start(self, *words: str, lab: Path = REPO, cache: Path | None = None) -> int:
-        number = len(self.processes)
-        environment = {**os.environ, "MGLRU_NO_INSTALL": "1", "PYTHONPATH": str(lab / "src")}
-        if cache:
-            environment["MGLRU_CACHE"] = str(cache)
-        with (self._home / f"{words[0]}{number}.log").open("wb") as log:
-            command = ["env", "--default-signal=INT", sweep_tools.PYTHON, "-m", "mglru", "cluster"]
-            started = subprocess.Popen(
-                [*command, *words], env=environment, stdout=log, stderr=log, cwd=self._home
-            )
-        self.processes.append(started)
-        return number
-
-    def _wait(self, log: str, text: str) -> str:
-        """Return what follows a text in a log, as soon as it is there."""
-        for _attempt in range(2400):
-            said = (self._home / log).read_text()
-            if text in said:
-                return said.split(text, 1)[1].split("\n")[0]
-            time.sleep(0.05)
-        pytest.fail(f"{log}: {said}")
-
-    def worker(self, *, lab: Path = REPO, cache: Path | None = None) -> int:
-        """Start a worker that makes one boot at once, and return its number."""
-        number = self._start("worker", self.address, "--boots", "1", lab=lab, cache=cache)
-        self._wait(f"worker{number}.log", "boot(s) at once")
-        return number
-
-    def signal(self, number: int, what: signal.Signals) -> int:
-        """Send a signal to a process and return its exit status."""
-        self.processes[number].send_signal(what)
-        return self.processes[number].wait(timeout=60)
-
-    def stop(self) -> None:
-        for each in reversed(self.processes):
-            if each.poll() is None:
-                each.terminate()
-                each.wait(timeout=60)
+from support.clusters import Cluster
 
 
 @pytest.fixture
@@ -241,105 +189,3 @@ def test_a_scheduler_that_goes_away(job: PointJob, home: Cluster) -> None:
     with pytest.raises(LabError, match=r"scheduler at .* is gone") as caught:
         ClusterEngine(home.address).run([job], refuse)
     assert "the same command goes on" in caught.value.next_step
-
-
-def own_cache(tmp_path: Path) -> Path:
-    """A cache that has the kernels and nothing else."""
-    cache = tmp_path / "own"
-    cache.mkdir()
-    for name in ("sources", "builds"):
-        (cache / name).symlink_to(cache_root() / name)
-    return cache
-
-
-def guests(cache: Path) -> list[int]:
-    """Return the guests that a worker with this cache has running."""
-    found = []
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            words = command.read_bytes()
-            if f"uml_dir={cache}/tmp/boot-".encode() in words:
-                found.append(int(command.parent.name))
-    return found
-
-
-@pytest.mark.guest
-def test_a_worker_dies_and_the_sweep_is_the_same(home: Cluster, tmp_path: Path) -> None:
-    local, spread = tmp_path / "local.json", tmp_path / "spread.json"
-    here = sweep_tools.start("sweep", *sweep_tools.SMALL, "--json", local)
-    home.worker()
-    dies = home.worker(cache=own_cache(tmp_path))
-    _out, err = here.communicate(timeout=300)
-    assert here.returncode == ExitCode.OK, err
-    there = sweep_tools.start(
-        "sweep", *sweep_tools.SMALL, "--json", spread, "--scheduler", home.address
-    )
-    # As soon as it has a guest: the boot is lost, and another worker has to make it.
-    wait_for_guests(tmp_path / "own", some=True)
-    assert home.signal(dies, signal.SIGKILL) == -signal.SIGKILL
-    _out, err = there.communicate(timeout=300)
-    assert there.returncode == ExitCode.OK, err
-    assert figures(spread) == figures(local)
-    assert sum(len(boots) for _at, boots in figures(spread)) == 8
-
-
-def endless(home: Cluster, path: Path) -> subprocess.Popen[str]:
-    """Start a sweep whose boots never end."""
-    steps = 'steps=[{label="sleep", argv=["/bin/sleep", "1000"]}]'
-    return sweep_tools.start(
-        *("sweep", *sweep_tools.SMALL, "--set", "time=real", "--set", steps),
-        *("--json", path, "--scheduler", home.address),
-    )
-
-
-def wait_for_guests(cache: Path, *, some: bool) -> None:
-    for _attempt in range(2400):
-        if bool(guests(cache)) == some:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"guests: {guests(cache)}")
-
-
-@pytest.mark.guest
-def test_an_interrupted_sweep_stops_its_guests_and_no_worker(home: Cluster, tmp_path: Path) -> None:
-    cache = own_cache(tmp_path)
-    worker = home.worker(cache=cache)
-    sweep = endless(home, tmp_path / "s.json")
-    wait_for_guests(cache, some=True)
-    sweep.send_signal(signal.SIGINT)
-    _out, err = sweep.communicate(timeout=60)
-    assert sweep.returncode == ExitCode.INTERRUPTED, err
-    assert "Traceback" not in err
-    wait_for_guests(cache, some=False)
-    assert home.processes[worker].poll() is None
-    assert not (tmp_path / "s.json").exists()
-
-
-@pytest.mark.guest
-def test_a_worker_that_ends_leaves_its_boot_to_another(home: Cluster, tmp_path: Path) -> None:
-    cache = own_cache(tmp_path)
-    worker = home.worker(cache=cache)
-    sweep = endless(home, tmp_path / "s.json")
-    wait_for_guests(cache, some=True)
-    assert home.signal(worker, signal.SIGINT) == ExitCode.INTERRUPTED
-    assert guests(cache) == []
-    home.worker(cache=cache)
-    wait_for_guests(cache, some=True)
-    assert sweep.poll() is None
-    sweep.send_signal(signal.SIGINT)
-    sweep.communicate(timeout=60)
-    wait_for_guests(cache, some=False)
-
-
-@pytest.mark.guest
-def test_a_worker_that_would_build_another_kernel_says_so() -> None:
-    task = Task(
-        lab=lab_version(), sweep="s", kernel="6.12", build="0" * 12, release="6.12.1-stock-0",
-        experiment=load_experiment("read-twice").model_dump(mode="json"), compiler="gcc 1",
-        dataset_sha256=None, userland={}, number=0, seed=1,
-    )  # fmt: skip
-    answer = Answer.model_validate_json(run_task(task.model_dump_json()))
-    assert answer.refusal
-    assert "this worker would build 6.12 as 6.12." in answer.refusal.what
-    assert "the sweep's is 6.12.1-stock-0" in answer.refusal.what
-    assert "the sweep's: gcc 1" in answer.refusal.log_tail

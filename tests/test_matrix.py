@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from mglru.checks.matrix import objects as matrix_objects
 from mglru.checks.matrix.build import Side, Task, compile_side, stock_and_next
 from mglru.checks.matrix.check import Outcome, check_matrix, compare, to_document
 from mglru.checks.matrix.config import ARCHES, Configuration, load_configurations
@@ -19,8 +18,7 @@ from mglru.cli.series.matrix import render
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.series.listing import Series, load_series
-from mglru.source.kernel_id import SERIES_BASES
-from mglru.source.trees import Source, cached
+from mglru.source.trees import Source
 from support.series_tools import FILES, Forge, write_files
 
 # Kbuild in few lines: the targets that the matrix uses, with an output directory.
@@ -287,15 +285,3 @@ def test_table_and_document() -> None:
 
 
 # --- the real source
-
-
-@pytest.mark.guest
-def test_real_kernel(quiet: Ui, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two files under the configuration that is prepared soonest; one of them is left out."""
-    source = cached(SERIES_BASES[0])
-    assert source
-    monkeypatch.setattr(matrix_objects, "HEADER_USERS", ())
-    (how,) = load_configurations(["smp-off"])
-    touched = ("mm/workingset.c", "mm/mempolicy.c")
-    side = compile_side(Task(how, source, Series(source.base, ()), touched), quiet)
-    assert (side.objects, side.failed) == (("mm/workingset.o",), ())

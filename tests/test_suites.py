@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,6 @@ from mglru.study.suite import run as suite_run
 from mglru.study.suite.families import all_suites, families
 from mglru.study.suite.file import SuiteFile, load_old
 from mglru.study.suite.run import Plan
-from support import sweep_tools
 from support.made_runs import made_info, made_run
 
 STEP = '[[steps]]\nlabel = "read"\nargv = ["/bin/true", "{lag}"]\n'
@@ -279,29 +276,3 @@ def test_experiments_are_listed_by_suite(capsys: pytest.CaptureFixture[str]) -> 
         cli.main(["experiments", "nix"])
     assert ended.value.code == ExitCode.USAGE
     assert "no suite 'nix'" in capsys.readouterr().err
-
-
-SMALL = (
-    *("run", "--suite", "out-of-memory", "--only", "oom-dirty", "--seeds", "2"),
-    *("--kernels", "6.12,6.12+next"),
-)
-
-
-@pytest.mark.guest
-def test_an_interrupted_suite_goes_on_and_shows_its_table(tmp_path: Path) -> None:
-    path = tmp_path / "suite.json"
-    process = sweep_tools.start(*SMALL, "--json", str(path))
-    while not path.exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _out, err = process.communicate(timeout=60)
-    assert process.returncode == ExitCode.INTERRUPTED, err
-    boots = len(load(path)[0].raw)
-    assert boots < 4
-    process = sweep_tools.start(*SMALL, "--json", str(path))
-    out, err = process.communicate(timeout=300)
-    assert f"{boots} of 4 boots are there already" in err
-    assert process.returncode == ExitCode.OK, err
-    assert "oom-dirty: only stock kernels kill or fail" in out
-    assert [len(run.raw) for run in load(path)] == [4]

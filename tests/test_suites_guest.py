@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A suite with real boots."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from mglru.core.errors import ExitCode
+from mglru.results.model import load
+from support import sweep_tools
+
+pytestmark = pytest.mark.guest
+
+
+SMALL = (
+    *("run", "--suite", "out-of-memory", "--only", "oom-dirty", "--seeds", "2"),
+    *("--kernels", "6.12,6.12+next"),
+)
+
+
+def test_an_interrupted_suite_goes_on_and_shows_its_table(tmp_path: Path) -> None:
+    path = tmp_path / "suite.json"
+    process = sweep_tools.start(*SMALL, "--json", str(path))
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _out, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, err
+    boots = len(load(path)[0].raw)
+    assert boots < 4
+    process = sweep_tools.start(*SMALL, "--json", str(path))
+    out, err = process.communicate(timeout=300)
+    assert f"{boots} of 4 boots are there already" in err
+    assert process.returncode == ExitCode.OK, err
+    assert "oom-dirty: only stock kernels kill or fail" in out
+    assert [len(run.raw) for run in load(path)] == [4]
