@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from mglru.guest.console import EXCERPT_LINES, Kind, clean, ended, scan, unexpected
-
-LOGS = Path(__file__).parent / "logs"
+from support.places import LOGS
 
 # Every log with what it must give, in order.
 RECORDED: dict[str, list[Kind]] = {

@@ -21,11 +21,9 @@ from mglru.cli.kernel.kernel import kernel as kernel_command
 from mglru.source.trees import Source, cached
 from support.guests import kernel_build
 from support.kunit_reports import report, shown
+from support.places import LOGS
 
 pytestmark = pytest.mark.guest
-
-
-LOGS = Path(__file__).parent / "logs"
 
 
 @pytest.fixture

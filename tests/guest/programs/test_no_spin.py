@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mglru.core.paths import REPO
 from mglru.guest import channel
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
 from mglru.machine.uml import boot
 from support.guests import kernel_build, request
+from support.places import PROGRAMS
 
 pytestmark = pytest.mark.guest
 WAYS = ("clock", "futex", "mutex", "yield")
@@ -22,7 +22,7 @@ WAYS = ("clock", "futex", "mutex", "yield")
 @pytest.fixture
 def spinner(tmp_path: Path) -> Path:
     program = tmp_path / "spinner"
-    source = REPO / "tests" / "spinner.c"
+    source = PROGRAMS / "spinner.c"
     subprocess.run(["gcc", "-D_GNU_SOURCE", "-pthread", "-o", program, source], check=True)
     return program
 

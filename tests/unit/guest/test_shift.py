@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mglru.core.paths import GUEST, REPO
+from mglru.core.paths import GUEST
 from mglru.experiment.load import load_experiment
 from mglru.guest import channel
 from mglru.guest.events import Counters, Progress
 from mglru.guest.hot_shift import shift_figures
 from mglru.guest.programs import CFLAGS, STATIC, programs
+from support.places import PROGRAMS
 
 SECOND = 10**9
 EVERY = 10
@@ -102,7 +103,7 @@ def test_too_little_progress_gives_no_figures_of_it(clocks: list[int]) -> None:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("progress") / "progress"
-    sources: list[Path] = [REPO / "tests" / "progress.c", GUEST / "progress.c", GUEST / "lab.c"]
+    sources: list[Path] = [PROGRAMS / "progress.c", GUEST / "progress.c", GUEST / "lab.c"]
     flags = [*CFLAGS, *STATIC, "-Werror", "-DLAB_PROGRESS", f"-I{GUEST}"]
     subprocess.run(["gcc", *flags, *sources, "-o", out], check=True)
     return out

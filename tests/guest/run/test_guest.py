@@ -33,6 +33,7 @@ from support.guests import (
     request,
     step,
 )
+from support.places import PROGRAMS
 
 pytestmark = pytest.mark.guest
 
@@ -189,7 +190,7 @@ def test_the_guest_cannot_write_to_the_host(build: Build, tmp_path: Path) -> Non
 
 def test_a_host_that_forbids_ptrace_is_told_apart(build: Build, tmp_path: Path) -> None:
     jail = tmp_path / "jail"
-    subprocess.run(["gcc", "-o", jail, REPO / "tests" / "no_ptrace.c"], check=True)
+    subprocess.run(["gcc", "-o", jail, PROGRAMS / "no_ptrace.c"], check=True)
     (tmp_path / "boot").mkdir()
     program = (
         "from pathlib import Path; from mglru.uml import *\n"

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from mglru.core.paths import GUEST
 from mglru.guest.channel import GuestReport, ProblemKind, metrics_of, parse
 from mglru.guest.counters import is_memory_stat_event, is_vmstat_event
 from mglru.guest.latency import HIGHEST, Histogram
-
-LOGS = Path(__file__).parent / "logs"
-GUEST = Path(__file__).parents[1] / "guest"
+from support.places import LOGS
 
 
 def recorded(name: str) -> bytes:

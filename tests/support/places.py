@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where recorded logs and the tests' own C programs lie."""
+
+from __future__ import annotations
+
+from mglru.core.paths import REPO
+
+LOGS = REPO / "tests" / "logs"
+PROGRAMS = REPO / "tests" / "support" / "c"
