@@ -16,7 +16,7 @@ source=$(realpath "$(dirname "$debug")/source")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tab=$(printf '\t')
-gcc -static -O1 -D_GNU_SOURCE -o "$work/init" "$here/../../guest/init.c" "$here/../../guest/lab.c"
+gcc -static -O1 -D_GNU_SOURCE -I"$here/../../guest/lib" -o "$work/init" "$here/../../guest/init/init.c" "$here/../../guest/lib/lab.c"
 
 # boot NAME KERNEL LIMIT MEMORY INIT OPTION...: the plan is on stdin, with " | " for tabs.
 boot() {

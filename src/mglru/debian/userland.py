@@ -3,7 +3,7 @@
 
 Packages are fetched and unpacked into the cache, sources of packages below /usr/src; nothing of
 them is installed on the host, and none of their scripts runs. The guest sees the tree read-only
-(guest/init.c, verb `userland`).
+(guest/init/init.c, verb `userland`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.disk.images import TIME, make_ext4
 from mglru.experiment.dataset import IMAGE
 
-# What guest/init.c mounts things on.
+# What guest/init/init.c mounts things on.
 MOUNT_POINTS = ("proc", "sys", "dev", "run", "tmp", "mnt", "etc")
 # Where boots have it, whose directories have random names.
 PLAN = "plan"

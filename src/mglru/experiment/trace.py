@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Op(IntEnum):
-    """What an operation does; the same numbers are in guest/trace.h."""
+    """What an operation does; the same numbers are in guest/lib/trace.h."""
 
     READ = 0
     UPDATE = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The events of the result channel, one JSON object a line; guest/lab.h is the other side."""
+"""The events of the result channel, one JSON object a line; guest/lib/lab.h is the other side."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 
 # Three significant digits: exact up to 2,047 units, within 0.1 % above. The highest
-# value is what guest/latency.c can hold: over an hour in microseconds.
+# value is what guest/lib/latency.c can hold: over an hour in microseconds.
 SIGNIFICANT_DIGITS = 3
 LOWEST = 1
 HIGHEST = 2**32 - 1

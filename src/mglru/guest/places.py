@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-HOST_ROOT = "/run/host"  # guest/init.c binds the host's root there
+HOST_ROOT = "/run/host"  # guest/init/init.c binds the host's root there
 # The guest's serial line for what a user's program prints.
 OUTPUT_DEVICE = "/dev/ttyS2"
 

@@ -25,7 +25,7 @@ SOURCE_DISK = "source"
 SOURCE = "/mnt/source"
 # Where a guest that makes something for the host sees the host's directory for it.
 OUT = "/mnt/out"
-# The accesses that guest/recorder.c writes, and the room for them in the guest's memory: an
+# The accesses that guest/tools/recorder.c writes, and the room for them in the guest's memory: an
 # event takes about 50 bytes.
 ACCESSES = "accesses"
 TRACE_MB = 384
@@ -62,7 +62,7 @@ class Inputs:
 
 
 def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
-    """Return the plan of one boot, in the format of guest/init.c.
+    """Return the plan of one boot, in the format of guest/init/init.c.
 
     Raises:
         UsageError: a step uses a placeholder that the experiment does not define.
@@ -150,7 +150,7 @@ def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tupl
 
 
 def _line(*fields: str) -> str:
-    """Join fields as guest/init.c separates them.
+    """Join fields as guest/init/init.c separates them.
 
     Raises:
         UsageError: a field has a tab in it.

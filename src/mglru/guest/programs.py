@@ -20,8 +20,11 @@ Note = Callable[[str], None]
 
 # A file for each kind of action.
 STRESS = (
-    "stress.c",
-    *(f"stress_{part}.c" for part in ("memory", "files", "groups", "machine", "ng", "check")),
+    "stress/stress.c",
+    *(
+        f"stress/stress_{part}.c"
+        for part in ("memory", "files", "groups", "machine", "ng", "check")
+    ),
 )
 
 CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra")
@@ -35,7 +38,7 @@ class Program:
     """One guest program, or a library for LD_PRELOAD.
 
     Attributes:
-        sources: its C files in guest/; lab.c comes with every program.
+        sources: its C files, below guest/; lib/lab.c comes with every program.
         libraries: what it is linked with, names in LIBRARIES.
         preload: it is a shared library, loaded into programs of a userland.
         defines: macros, for programs that share a source but not all of it.
@@ -69,36 +72,36 @@ class Library:
 def programs() -> dict[str, Program]:
     """Return all guest programs by name."""
     return {
-        "init": Program(("init.c", "machine.c")),
-        "pace": Program(("pace.c",)),
-        "sampler": Program(("sampler.c",)),
-        "recorder": Program(("recorder.c",)),
-        "app_launch": Program(("app_launch.c", "latency.c")),
-        "burst": Program(("burst.c",)),
-        "workingset": Program(("workingset.c", "latency.c")),
-        "oom_aging": Program(("oom_aging.c",)),
-        "refault_cost": Program(("refault_cost.c",)),
-        "command": Program(("command.c",)),
-        "measure": Program(("measure.c",)),
-        "patterns": Program(("patterns.c", "patterns_access.c", "latency.c")),
-        "no_spin": Program(("no_spin.c",), preload=True),
-        "memcg_create": Program(("memcg_create.c",)),
-        "memcg_stress": Program(("memcg_stress.c",)),
-        "retain_stress": Program(("retain_stress.c",)),
-        "retain_ways": Program(("retain_ways.c",)),
+        "init": Program(("init/init.c", "init/machine.c")),
+        "pace": Program(("tools/pace.c",)),
+        "sampler": Program(("tools/sampler.c",)),
+        "recorder": Program(("tools/recorder.c",)),
+        "app_launch": Program(("drivers/app_launch.c", "lib/latency.c")),
+        "burst": Program(("drivers/burst.c",)),
+        "workingset": Program(("drivers/workingset.c", "lib/latency.c")),
+        "oom_aging": Program(("drivers/oom_aging.c",)),
+        "refault_cost": Program(("drivers/refault_cost.c",)),
+        "command": Program(("tools/command.c",)),
+        "measure": Program(("tools/measure.c",)),
+        "patterns": Program(("drivers/patterns.c", "drivers/patterns_access.c", "lib/latency.c")),
+        "no_spin": Program(("tools/no_spin.c",), preload=True),
+        "memcg_create": Program(("drivers/memcg_create.c",)),
+        "memcg_stress": Program(("stress/memcg_stress.c",)),
+        "retain_stress": Program(("stress/retain_stress.c",)),
+        "retain_ways": Program(("stress/retain_ways.c",)),
         "stress": Program(STRESS),
-        "tsc_khz": Program(("tsc_khz.c",)),
-        "worker_load": Program(("worker_load.c", "latency.c")),
+        "tsc_khz": Program(("tools/tsc_khz.c",)),
+        "worker_load": Program(("drivers/worker_load.c", "lib/latency.c")),
         "ycsb_wiredtiger": Program(
-            ("ycsb_wiredtiger.c", "trace.c", "latency.c"), libraries=("wiredtiger",)
+            ("drivers/ycsb_wiredtiger.c", "lib/trace.c", "lib/latency.c"), libraries=("wiredtiger",)
         ),
         "ycsb_progress": Program(
-            ("ycsb_wiredtiger.c", "progress.c", "trace.c", "latency.c"),
+            ("drivers/ycsb_wiredtiger.c", "lib/progress.c", "lib/trace.c", "lib/latency.c"),
             libraries=("wiredtiger",),
             defines=("LAB_PROGRESS",),
         ),
         "get_scan_leveldb": Program(
-            ("get_scan_leveldb.c", "trace.c", "latency.c"), libraries=("leveldb",)
+            ("drivers/get_scan_leveldb.c", "lib/trace.c", "lib/latency.c"), libraries=("leveldb",)
         ),
     }
 
@@ -131,13 +134,13 @@ def guest_program(name: str, note: Note | None = None) -> Path:
 
 
 def _sources(program: Program) -> list[Path]:
-    common = () if program.preload else ("lab.c",)
+    common = () if program.preload else ("lib/lab.c",)
     return [GUEST / source for source in (*program.sources, *common)]
 
 
 def _headers(program: Program) -> list[Path]:
     """What decides the content, beside the sources: libraries have nothing to do with the lab."""
-    return [] if program.preload else sorted(GUEST.glob("*.h"))
+    return [] if program.preload else sorted(GUEST.glob("*/*.h"))
 
 
 def _key(program: Program, libraries: list[Library]) -> str:
@@ -157,7 +160,7 @@ def _read(source: Path) -> bytes:
     except OSError as error:
         raise LabError(
             f"cannot read {source}: {error.strerror}",
-            next_step=f"get it back: git checkout -- guest/{source.name}",
+            next_step=f"get it back: git checkout -- guest/{source.relative_to(GUEST)}",
         ) from error
 
 
@@ -166,7 +169,7 @@ def _build(target: Path, name: str, program: Program, libraries: list[Library]) 
     command: list[str | Path] = [
         _compiler(),
         *program.flags,
-        f"-I{GUEST}",
+        f"-I{GUEST / 'lib'}",
         *_sources(program),
         *flags,
     ]

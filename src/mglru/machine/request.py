@@ -26,7 +26,7 @@ class BootRequest:
     Attributes:
         image: the kernel.
         init: the guest's first process (a host path).
-        plan: lines for it, see guest/init.c.
+        plan: lines for it, see guest/init/init.c.
         memory: the guest's memory, as `2G`.
         seed: makes all of the kernel's randomness, on virtual time.
         virtual_time: the guest's clock is not the host's; on User Mode Linux computing is free
@@ -65,7 +65,7 @@ class Boot:
         console: the guest's console log.
         channel: what the guest reported, JSON lines.
         samples: what its sampler reported, JSON lines.
-        output: what a user's program printed, see guest/command.c; else empty.
+        output: what a user's program printed, see guest/tools/command.c; else empty.
         timed_out: it was killed at its limit.
         exit_status: of the kernel's process; 0 after a power-off.
         real_seconds: how long it took.

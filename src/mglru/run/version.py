@@ -13,7 +13,7 @@ from mglru.core.paths import GUEST, KCONFIG, PATCHES, REPO
 # Experiments are not among it: a task carries its own.
 PARTS = (
     (REPO / "src" / "mglru", "**/*.py"),
-    (GUEST, "*.[ch]"),
+    (GUEST, "*/*.[ch]"),
     (KCONFIG, "*.config"),
     (PATCHES, "**/series"),
     (PATCHES, "**/*.patch"),

@@ -22,9 +22,9 @@ BOOT_SECONDS = 900
 # A process in the middle of something long has to come to its end first.
 PATIENCE = 1.5
 DONE, REFUSED = "done_", "failed_"
-# Figures that are 0 in a kernel whose counters agree, by guest/stress_check.c.
+# Figures that are 0 in a kernel whose counters agree, by guest/stress/stress_check.c.
 AGREEMENT = ("left_", "more_", "zone_drift_", "group_drift_", "lru_gen_drift_")
-# What guest/stress.c writes on the console every few seconds.
+# What guest/stress/stress.c writes on the console every few seconds.
 _TOLD = re.compile(rb"stress: (\d+) of \d+ s, ([^\r\n]*)")
 
 

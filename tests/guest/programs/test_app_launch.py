@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/app_launch.c: how long real programs take to start, on the guest's exact clock."""
+"""guest/drivers/app_launch.c: how long real programs take to start, on the guest's exact clock."""
 
 from __future__ import annotations
 

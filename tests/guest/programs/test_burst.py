@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/burst.c: a file written in one go, or at a rate."""
+"""guest/drivers/burst.c: a file written in one go, or at a rate."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/measure.c: figures read off what a real program prints."""
+"""guest/tools/measure.c: figures read off what a real program prints."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/no_spin.c: programs that wait by computing come to an end in virtual time."""
+"""guest/tools/no_spin.c: programs that wait by computing come to an end in virtual time."""
 
 from __future__ import annotations
 

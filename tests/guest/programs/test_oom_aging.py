@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/oom_aging.c: page cache in use beside anonymous memory that comes and goes."""
+"""guest/drivers/oom_aging.c: page cache in use beside anonymous memory that comes and goes."""
 
 from __future__ import annotations
 

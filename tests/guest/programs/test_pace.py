@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/pace.c: programs that compute take time, beside one another."""
+"""guest/tools/pace.c: programs that compute take time, beside one another."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/patterns.c: patterns of access put together from actors."""
+"""guest/drivers/patterns.c: patterns of access put together from actors."""
 
 from __future__ import annotations
 

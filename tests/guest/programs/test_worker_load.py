@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/worker_load.c: workers in cgroups of their own, asked by a client each."""
+"""guest/drivers/worker_load.c: workers in cgroups of their own, asked by a client each."""
 
 from __future__ import annotations
 

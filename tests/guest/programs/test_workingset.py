@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest/workingset.c: what is in use while another program runs beside it."""
+"""guest/drivers/workingset.c: what is in use while another program runs beside it."""
 
 from __future__ import annotations
 

@@ -358,9 +358,17 @@ int main(void)
 def test_what_the_guests_own_code_sends_is_understood(tmp_path: Path) -> None:
     """The C side of the channel, built for the host and pointed at a file."""
     (tmp_path / "driver.c").write_text(DRIVER)
-    sources = [tmp_path / "driver.c", GUEST / "lab.c", GUEST / "latency.c"]
+    sources = [tmp_path / "driver.c", GUEST / "lib/lab.c", GUEST / "lib/latency.c"]
     subprocess.run(
-        ["gcc", "-D_GNU_SOURCE", f"-I{GUEST}", "-pthread", "-o", tmp_path / "driver", *sources],
+        [
+            "gcc",
+            "-D_GNU_SOURCE",
+            f"-I{GUEST / 'lib'}",
+            "-pthread",
+            "-o",
+            tmp_path / "driver",
+            *sources,
+        ],
         check=True,
     )
     (tmp_path / "channel").touch()

@@ -46,18 +46,22 @@ def test_a_program_is_static_and_built_once(sources: Path) -> None:
 
 def test_a_changed_source_or_header_is_another_build(sources: Path) -> None:
     first = guest_program("init")
-    (sources / "init.c").write_text((sources / "init.c").read_text() + "\n/* changed */\n")
+    (sources / "init/init.c").write_text(
+        (sources / "init/init.c").read_text() + "\n/* changed */\n"
+    )
     second = guest_program("init")
-    (sources / "lab.h").write_text((sources / "lab.h").read_text() + "\n/* changed */\n")
+    (sources / "lib/lab.h").write_text((sources / "lib/lab.h").read_text() + "\n/* changed */\n")
     assert len({first, second, guest_program("init")}) == 3
 
 
 def test_a_library_to_preload_is_shared_and_does_not_depend_on_the_lab(sources: Path) -> None:
     first = guest_program("no_spin")
     assert "shared object" in subprocess.check_output(["file", first], text=True)
-    (sources / "lab.h").write_text((sources / "lab.h").read_text() + "\n/* changed */\n")
+    (sources / "lib/lab.h").write_text((sources / "lib/lab.h").read_text() + "\n/* changed */\n")
     assert guest_program("no_spin") == first
-    (sources / "no_spin.c").write_text((sources / "no_spin.c").read_text() + "\n/* changed */\n")
+    (sources / "tools/no_spin.c").write_text(
+        (sources / "tools/no_spin.c").read_text() + "\n/* changed */\n"
+    )
     assert guest_program("no_spin") != first
 
 
@@ -76,7 +80,7 @@ def test_an_unknown_program_lists_the_known() -> None:
 
 
 def test_a_broken_source_shows_the_compilers_message(sources: Path, cache: Path) -> None:
-    (sources / "init.c").write_text("int main(void) { return nothing; }\n")
+    (sources / "init/init.c").write_text("int main(void) { return nothing; }\n")
     with pytest.raises(LabError, match="cannot build the guest program init") as caught:
         guest_program("init")
     assert any("nothing" in line and "undeclared" in line for line in caught.value.log_tail)
@@ -85,8 +89,8 @@ def test_a_broken_source_shows_the_compilers_message(sources: Path, cache: Path)
 
 
 def test_a_missing_source_is_named(sources: Path) -> None:
-    (sources / "init.c").unlink()
-    with pytest.raises(LabError, match=r"init\.c"):
+    (sources / "init/init.c").unlink()
+    with pytest.raises(LabError, match=r"init/init\.c"):
         guest_program("init")
 
 

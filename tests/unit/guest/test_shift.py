@@ -103,8 +103,8 @@ def test_too_little_progress_gives_no_figures_of_it(clocks: list[int]) -> None:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("progress") / "progress"
-    sources: list[Path] = [PROGRAMS / "progress.c", GUEST / "progress.c", GUEST / "lab.c"]
-    flags = [*CFLAGS, *STATIC, "-Werror", "-DLAB_PROGRESS", f"-I{GUEST}"]
+    sources: list[Path] = [PROGRAMS / "progress.c", GUEST / "lib/progress.c", GUEST / "lib/lab.c"]
+    flags = [*CFLAGS, *STATIC, "-Werror", "-DLAB_PROGRESS", f"-I{GUEST / 'lib'}"]
     subprocess.run(["gcc", *flags, *sources, "-o", out], check=True)
     return out
 
@@ -141,7 +141,7 @@ def test_more_operations_than_planned_are_an_error(program: Path, tmp_path: Path
 
 def test_the_driver_of_the_other_experiments_is_the_same_source_without_it() -> None:
     plain, told = programs()["ycsb_wiredtiger"], programs()["ycsb_progress"]
-    assert set(told.sources) - set(plain.sources) == {"progress.c"}
+    assert set(told.sources) - set(plain.sources) == {"lib/progress.c"}
     assert not any("LAB_PROGRESS" in flag for flag in plain.flags)
     assert "-DLAB_PROGRESS" in told.flags
 

@@ -174,7 +174,7 @@ def test_a_worker_of_another_version_is_refused(
     for name in ("src", "guest", "kconfig", "patches"):
         shutil.copytree(REPO / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(REPO / "requirements.txt", other)
-    with (other / "guest" / "init.c").open("a") as file:
+    with (other / "guest" / "init" / "init.c").open("a") as file:
         file.write("/* other */\n")
     home.worker(lab=other)
     with pytest.raises(LabError, match="this worker runs version") as caught:

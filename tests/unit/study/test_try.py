@@ -30,7 +30,7 @@ from mglru.study.try_.guest_files import WORK_DIRECTORY, Places, visible
 
 COMMAND = Command(shown="true", program="/bin/true", arguments=("true",), search_path="/bin")
 OPTIONS = Options(limit=64 * MB)
-# What guest/command.c reports of a command that did well.
+# What guest/tools/command.c reports of a command that did well.
 GOOD = {
     "exit_status": 0.0,
     "exit_signal": 0.0,

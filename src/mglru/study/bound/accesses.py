@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The sequence of page accesses of a run, from what guest/recorder.c wrote down."""
+"""The sequence of page accesses of a run, from what guest/tools/recorder.c wrote down."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Kind(IntEnum):
-    """What an event was; the same numbers are in guest/recorder.c."""
+    """What an event was; the same numbers are in guest/tools/recorder.c."""
 
     READ = 0
     WRITE = 1

@@ -221,7 +221,7 @@ def _step(command: Command, options: Options) -> Step:
 
 
 def _command_file(command: Command, options: Options) -> Path:
-    """Write what guest/command.c reads, named by its content."""
+    """Write what guest/tools/command.c reads, named by its content."""
     text = "".join(f"{key}\0{value}\0" for key, value in _fields(command, options))
     content = text.encode("utf-8", "surrogateescape")
     path = cache_dir("commands") / hashlib.sha256(content).hexdigest()[:16]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Writes down which pages of which files were accessed, as the kernel's
- * tracepoints saw it (src/mglru/results/recording.py switches them on):
+ * tracepoints saw it (src/mglru/guest/plan.py switches them on):
  *
  *	recorder DIRECTORY OUT
  *

@@ -68,7 +68,7 @@ static atomic_uint phase_over;
 static void __attribute__((noreturn)) usage(const char *problem, const char *word)
 {
 	errno = 0;
-	lab_die("patterns: %s%s; see guest/patterns.c", problem, word);
+	lab_die("patterns: %s%s; see guest/drivers/patterns.c", problem, word);
 }
 
 static int set_text(struct actor *actor, const char *key, const char *value)

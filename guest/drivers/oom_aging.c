@@ -96,7 +96,7 @@ static void parse(int argc, char **argv)
 		case 's': options.seed = lab_number(optarg, UINT64_MAX); break;
 		default:
 			errno = 0;
-			lab_die("oom_aging: unknown option, see guest/oom_aging.c");
+			lab_die("oom_aging: unknown option, see guest/drivers/oom_aging.c");
 		}
 	}
 	check();

@@ -85,7 +85,7 @@ static struct kind anon = { "touch", "touches", .use = touch_page };
 static void __attribute__((noreturn)) usage(const char *problem, const char *word)
 {
 	errno = 0;
-	lab_die("workingset: %s%s; see guest/workingset.c", problem, word);
+	lab_die("workingset: %s%s; see guest/drivers/workingset.c", problem, word);
 }
 
 static void set_number(const char *name, const char *text)

@@ -26,7 +26,7 @@ static pthread_mutex_t regions_lock = PTHREAD_MUTEX_INITIALIZER;
 static void __attribute__((noreturn)) bad(const char *problem)
 {
 	errno = 0;
-	lab_die("patterns: %s; see guest/patterns.c", problem);
+	lab_die("patterns: %s; see guest/drivers/patterns.c", problem);
 }
 
 static void check(const struct actor *actor)
