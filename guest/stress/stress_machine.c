@@ -47,7 +47,7 @@ static struct setting {
 	{ THP "defrag", { "always", "defer", "defer+madvise", "madvise", "never" }, "" },
 	/*
 	 * Not those of 2 MB, which khugepaged collapses to: stock 6.12.117 takes the small
-	 * pages' count from whom it charges the huge one (docs/stress.md).
+	 * pages' count from whom it charges the huge one (docs/lab/stress.md).
 	 */
 	{ THP "hugepages-64kB/shmem_enabled", { "always", "advise", "never", "inherit" }, "" },
 	{ THP "hugepages-64kB/enabled", { "always", "never", "inherit" }, "" },

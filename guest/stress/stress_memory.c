@@ -286,7 +286,7 @@ static int punch_shared(void)
 
 /*
  * To nothing: stock 6.12.117 cannot truncate to the middle of a huge page that is
- * swapped out and cannot be read in (docs/stress.md). It goes on trying for ever.
+ * swapped out and cannot be read in (docs/lab/stress.md). It goes on trying for ever.
  */
 static int truncate_shared(void)
 {

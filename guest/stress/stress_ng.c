@@ -5,7 +5,7 @@
  * charged to that group, like its libraries, if nobody has read them before.
  *
  * Not among them: those that shrink shared memory (shm, dev-shm, tmpfs), which
- * stock 6.12.117 may not survive (docs/stress.md); those that would use up a
+ * stock 6.12.117 may not survive (docs/lab/stress.md); those that would use up a
  * group at once (mlock, mlockmany, mmaptorture) or the machine (swap, resources,
  * oom-pipe); and those that only compute.
  */

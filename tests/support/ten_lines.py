@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The experiment of ten lines that docs/experiments.md shows."""
+"""The experiment of ten lines that docs/use/experiments.md shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ HEADING = "## An experiment in ten lines of TOML"
 
 
 def example() -> str:
-    section = (REPO / "docs" / "experiments.md").read_text().split(HEADING)[1].split("\n## ")[0]
+    section = (
+        (REPO / "docs" / "use" / "experiments.md").read_text().split(HEADING)[1].split("\n## ")[0]
+    )
     blocks = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 1
     return str(blocks[0])

@@ -56,7 +56,7 @@ is shown, then how it fared on each kernel, side by side.
   ./mglru try --limit 64M --data ./logs -- 'cat *.log | sort | uniq -c | tail'
 
 Time is virtual unless --time real is given: only waiting (disk, sleep) takes any. More, with
-examples: docs/try.md.
+examples: docs/use/try.md.
 
 Exit status: 0 if the command returned 0 in every boot, 1 if not.
 """

@@ -218,7 +218,7 @@ def _check_kernels(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Experiment(_Model):
-    """One experiment; the fields are those of its TOML file (docs/experiments.md).
+    """One experiment; the fields are those of its TOML file (docs/use/experiments.md).
 
     Attributes:
         folder: the suite in whose folder its file lies.

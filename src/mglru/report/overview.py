@@ -20,7 +20,7 @@ KERNEL = "6.12+next"
 STOCK = "6.12"
 # A line for each workload, and no more of either table than one sees at once.
 MOST_ROWS = 13
-# Better by less is in docs/results.md.
+# Better by less is in docs/use/results.md.
 BETTER_FROM = 1.02
 
 
@@ -63,7 +63,7 @@ def _table(heads: Sequence[str], lines: Sequence[Line]) -> list[str]:
     rows = [markdown_row(line.cells) for line in ordered[:MOST_ROWS]]
     rule = markdown_row(["---", *("---:" for _ in heads[1:])])
     more = len(ordered) - MOST_ROWS
-    rest = ["", f"and {more} more: [docs/results.md](docs/results.md)"] if more > 0 else []
+    rest = ["", f"and {more} more: [docs/use/results.md](docs/use/results.md)"] if more > 0 else []
     return [markdown_row(heads), rule, *rows, *rest]
 
 

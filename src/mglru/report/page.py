@@ -35,26 +35,26 @@ TEMPLATES = Path(__file__).parent / "templates"
 LIMITS = (
     (
         "The machine is User Mode Linux: one CPU, no huge pages, no walker of page tables.",
-        "docs/methodology.md",
+        "docs/lab/methodology.md",
     ),
     (
         "In virtual time computing costs nothing: throughput is what waiting for the disk and "
         "for memory allows, and the CPU cost of reclaim is not seen.",
-        "docs/methodology.md",
+        "docs/lab/methodology.md",
     ),
     (
         "Workloads are scaled down, usually to 1/64, with their ratios kept: compare ratios "
         "between kernels, not figures with other machines.",
-        "docs/methodology.md",
+        "docs/lab/methodology.md",
     ),
     (
         "How near the stock kernel's profile is to the published one is said with each "
         "experiment; where it is far, the published ratio is only a direction.",
-        "docs/experiments.md",
+        "docs/use/experiments.md",
     ),
     (
         "Experiments in real time (their tables say so) depend on the host.",
-        "docs/methodology.md",
+        "docs/lab/methodology.md",
     ),
     ("The series is not finished; what is known to be worse is listed.", "README.md"),
 )

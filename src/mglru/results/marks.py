@@ -12,7 +12,7 @@ from mglru.core import stats
 # allows two boots of one kernel to differ by.
 TOLERANCE = 0.005
 # From so many boots on, in pairs of equal seed, the interval holds the true ratio in 95 % of
-# cases (docs/methodology.md): fewer give no mark.
+# cases (docs/lab/methodology.md): fewer give no mark.
 MIN_PAIRS = 5
 RULE = (
     f"+ better, - worse: at least {MIN_PAIRS} boots of each kernel, and an interval without 1; "

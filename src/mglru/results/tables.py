@@ -27,7 +27,7 @@ SYMBOLS = {Mark.BETTER: "+", Mark.WORSE: "-", Mark.SAME: "=", Mark.NONE: ""}
 STYLES = {Mark.BETTER: "green", Mark.WORSE: "red", Mark.SAME: "dim", Mark.NONE: ""}
 ARROWS = {"higher": "↑", "lower": "↓"}
 LEGEND = f"↑ higher is better, ↓ lower is better; {RULE}"
-VIRTUAL = "virtual time: simulated, independent of the host (docs/methodology.md)"
+VIRTUAL = "virtual time: simulated, independent of the host (docs/lab/methodology.md)"
 REAL = "real time"
 
 

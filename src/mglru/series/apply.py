@@ -17,7 +17,7 @@ from mglru.series.patch import FileChange, Hunk, read_changes
 
 # All lines of context must match (git apply never takes less); only their place may differ.
 APPLY = ("apply", "--verbose", "--whitespace=nowarn")
-GUIDE = "see 'When the series does not apply' in docs/patches.md"
+GUIDE = "see 'When the series does not apply' in docs/series/patches.md"
 
 _CHECKING = re.compile(r"Checking patch (?:.* => )?(?P<file>.+?)\.\.\.")
 _OFFSET = re.compile(

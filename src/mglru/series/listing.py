@@ -121,7 +121,7 @@ def load_series(base: str, directory: Path | None = None, *, required: bool = Tr
     if required and not patches:
         raise LabError(
             f"there is no series for Linux {base}: {directory / SERIES_FILE} lists no patch",
-            next_step=f"use the stock kernel {base}, or see docs/patches.md to start a series",
+            next_step=f"use the stock kernel {base}, or start a series: docs/series/patches.md",
         )
     return Series(base, patches)
 
@@ -146,7 +146,7 @@ def read_series_file(directory: Path) -> SeriesFile:
         return listing_file.parse(path.read_text() if path.exists() else "")
     except (SeriesFormatError, UnicodeDecodeError) as error:
         raise LabError(
-            f"{path}: {error}", next_step="see docs/patches.md for its format"
+            f"{path}: {error}", next_step="see docs/series/patches.md for its format"
         ) from error
 
 
@@ -191,6 +191,6 @@ def _load_patch(path: Path, number: int, entry: listing_file.Entry, part: str) -
         ) from error
     except SeriesFormatError as error:
         raise LabError(
-            f"{path.parent / SERIES_FILE}: {error}", next_step="see docs/patches.md"
+            f"{path.parent / SERIES_FILE}: {error}", next_step="see docs/series/patches.md"
         ) from error
     return Patch(number, path, message.subject, part, proofs, content, allowed)

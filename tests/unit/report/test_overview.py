@@ -72,7 +72,7 @@ def test_nothing_to_tell_and_other_states_are_said() -> None:
 
 def test_long_tables_are_cut_and_say_so() -> None:
     text = overview.render([run_of(f"w{at}", [110 + at]) for at in range(MOST_ROWS + 2)])
-    assert "and 2 more: [docs/results.md]" in text
+    assert "and 2 more: [docs/use/results.md]" in text
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def texts() -> dict[str, str]:
     """Return the generated part of each document, as the command in it makes it."""
     made = {
         "README.md": overview.render([run for path in ALL + SUITES for run in load(path)]),
-        "docs/results.md": tables.render(compare(load_named(ALL)), "markdown"),
+        "docs/use/results.md": tables.render(compare(load_named(ALL)), "markdown"),
     }
     if (RESULTS / "suites" / "harm.json") in SUITES:
-        made["docs/harm.md"] = suite_text(load(RESULTS / "suites" / "harm.json"))
+        made["docs/use/harm.md"] = suite_text(load(RESULTS / "suites" / "harm.json"))
     return made
 
 
@@ -53,8 +53,29 @@ def test_documents_show_the_committed_results() -> None:
         assert generated.replace_between(text, made) == text, f"{document}: make it anew, see there"
 
 
-def test_readme_is_one_screen_and_its_links_lead_somewhere() -> None:
-    text = (REPO / "README.md").read_text()
-    assert len(text.splitlines()) <= 110
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (REPO / target).exists(), target
+PATH = r"(?<![\w/])(?:docs|src/mglru|guest|tests)/[\w./-]*\.(?:md|svg|py|[ch])\b"
+DOCUMENTS = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(REPO)))
+def test_links_and_paths_lead_somewhere(document: Path) -> None:
+    text = document.read_text()
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (document.parent / target).exists(), target
+    for path in re.findall(PATH, text):
+        assert (REPO / path).exists(), path
+
+
+def test_readme_is_one_screen() -> None:
+    assert len((REPO / "README.md").read_text().splitlines()) <= 110
+
+
+@pytest.mark.parametrize("room", ["docs", "guest", "tests", "src/mglru"])
+def test_no_level_has_more_than_fifteen_names(room: str) -> None:
+    """A level that has more is not seen at one glance; logs are data."""
+    logs = REPO / "tests" / "logs"
+    for directory in [REPO / room, *(REPO / room).rglob("*/")]:
+        if logs in (directory, *directory.parents) or directory.name == "__pycache__":
+            continue
+        names = [p.name for p in directory.iterdir() if not p.name.startswith(("__", "."))]
+        assert len(names) <= 15, directory

@@ -414,7 +414,7 @@ def test_the_page_has_tables_provenance_and_the_way_to_repeat_it(everything: pag
     assert command in text
     for part in ("e" * 64, "c" * 64, "1 to 3, one a boot", "gcc 14", "times the optimum"):
         assert part in text
-    assert "docs/methodology.md" in text
+    assert "docs/lab/methodology.md" in text
     assert "YCSB B" in text  # what the experiment's file says
 
 
@@ -457,7 +457,7 @@ def test_names_are_text_not_markup() -> None:
 
 def test_a_page_in_the_repository_links_to_its_documents(everything: pages.Page) -> None:
     inside = pages.render(everything, RESULTS / "report.html")
-    assert 'href="../docs/methodology.md"' in inside
+    assert 'href="../docs/lab/methodology.md"' in inside
     assert 'href="../docs' not in pages.render(everything, Path("/tmp/report.html"))
 
 
@@ -490,16 +490,16 @@ def committed() -> pages.Page:
 
 COMMAND = (
     "LC_ALL=C ./mglru report results/*.json results/{bound,sweep,waterfall}/*.json "
-    "-o results/report.html --picture docs/results.svg"
+    "-o results/report.html --picture docs/use/results.svg"
 )
 
 
 def test_the_committed_page_and_picture_show_the_committed_results(committed: pages.Page) -> None:
-    drawing = (REPO / "docs" / "results.svg").read_text()
+    drawing = (REPO / "docs" / "use" / "results.svg").read_text()
     assert f"figures: {digest(picture_dots(committed))} " in drawing, COMMAND
     page = (RESULTS / "report.html").read_text()
     assert f'name="figures" content="{committed.digest}"' in page, COMMAND
-    assert COMMAND in (REPO / "docs" / "report.md").read_text()
+    assert COMMAND in (REPO / "docs" / "lab" / "report.md").read_text()
 
 
 def test_the_page_of_all_results_is_small(committed: pages.Page) -> None:

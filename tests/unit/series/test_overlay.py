@@ -128,7 +128,7 @@ def test_fuzz_is_refused(source: Path, forge: Forge) -> None:
     text = error.render()
     assert "0002-mm-b.patch does not apply to Linux 6.12.99: mm/vmscan.c, hunk 2 of 2" in text
     assert "@@ -37,7 +37,7 @@" in text
-    assert "docs/patches.md" in text
+    assert "docs/series/patches.md" in text
 
 
 def test_whitespace_is_context_too(

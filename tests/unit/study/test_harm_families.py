@@ -39,5 +39,5 @@ def test_it_says_what_is_read_written_and_how_long_it_takes(family: Experiment) 
 
 
 def test_the_documentation_names_each_family() -> None:
-    text = (REPO / "docs" / "experiments.md").read_text()
+    text = (REPO / "docs" / "use" / "experiments.md").read_text()
     assert [name for name in FAMILIES if f"| `{name}` |" not in text] == []

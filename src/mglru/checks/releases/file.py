@@ -15,7 +15,7 @@ from mglru.checks.releases.tested import TESTED_FILE, Tested, tested_versions, v
 HEADER = """\
 # SPDX-License-Identifier: GPL-2.0-only
 # On which versions the series was tried, written by `./mglru series tested`; a `note` is yours to
-# add, and stays. docs/patches.md tells the format.
+# add, and stays. docs/series/patches.md tells the format.
 
 """
 _BLANK = re.compile(r"\n{3,}")

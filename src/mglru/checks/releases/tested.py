@@ -87,7 +87,7 @@ def tested_versions(base: str, directory: Path | None = None) -> tuple[Tested, .
         tested = _File.model_validate(tomllib.loads(path.read_text())).tested
     except (tomllib.TOMLDecodeError, pydantic.ValidationError, UnicodeDecodeError) as error:
         raise LabError(
-            f"{path} cannot be read: {error}", next_step="see docs/patches.md for its format"
+            f"{path} cannot be read: {error}", next_step="see docs/series/patches.md for its format"
         ) from error
     return tuple(sorted(tested, key=lambda entry: version_numbers(entry.version), reverse=True))
 

@@ -44,7 +44,7 @@ def deb(name: str, config: Path | None, output: Path, own_sources: tuple[Path, .
     """Build Debian packages of a kernel (6.12+next), to be installed beside the stock kernel.
 
     Nothing is asked: options that the configuration does not know get their defaults. Without
-    --config there is no debug info. docs/install.md: how to boot it once, and go back.
+    --config there is no debug info. docs/use/install.md: how to boot it once, and go back.
     """
     ui = Ui()
     identity = KernelId.parse(name)
@@ -94,7 +94,7 @@ def advice(plan: Plan, image: Path) -> Sequence[str]:
     menu = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux"
     package = f"linux-image-{plan.release}"
     return (
-        "Install it; the kernel that runs now stays the default (docs/install.md explains):",
+        "Install it; the kernel that runs now stays the default (docs/use/install.md explains):",
         f"  sudo apt install {image.resolve()}",
         "  sudo sed -i 's/^GRUB_DEFAULT=.*/GRUB_DEFAULT=saved/' /etc/default/grub",
         f'  sudo grub-set-default "{menu} $(uname -r)"',

@@ -39,7 +39,7 @@ On the machine qemu-threads (x86, several processors and memory nodes), from man
 once: memory cgroups made, filled, reclaimed from, retaining, removed; every switch of the
 multi-gen LRU; swap off and on; huge pages, migration, compaction; truncation, mlock, madvise;
 debugfs commands, right and wrong; allocations that fail; and stress-ng's memory stressors, which
-are fetched from Debian. docs/stress.md has all of it.
+are fetched from Debian. docs/lab/stress.md has all of it.
 
 Exit code 1 if the kernel reports anything (warning, lockdep, KASAN, a hung task), a page does not
 hold what was written to it, or the kernel's counters do not agree at the end.

@@ -169,7 +169,7 @@ def _signal_name(number: int) -> str:
 
 def _hint(number: int) -> str:
     if number == signal.SIGSEGV:
-        return "if it runs here but not there, it may need what the guest lacks (docs/try.md)"
+        return "if it runs here but not there, it may need what the guest lacks (docs/use/try.md)"
     return "see what it printed"
 
 
