@@ -14,7 +14,7 @@ from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
 from mglru.guest.plan import Inputs, make_plan
 from mglru.results.model import BootRecord
-from mglru.run.session import make_jobs, run_jobs
+from mglru.run.boots import make_jobs, run_jobs
 from mglru.source.kernel_id import KernelId
 from support.guests import kernel_build
 from support.runs import run

@@ -10,12 +10,12 @@ from rich.table import Table
 from mglru.build.build import find_build
 from mglru.build.recipe import make_recipe
 from mglru.checks import ci
-from mglru.cli.common import build_all
 from mglru.cli.series.series import check_base
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.machine.registry import SMP, UML
+from mglru.run.kernels import build_all
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
 from mglru.source.trees import cached

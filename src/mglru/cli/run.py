@@ -4,32 +4,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from mglru.build.build import Build
-from mglru.cli.common import build_all, machine_option, source_option
+from mglru.cli.common import machine_option, report_failures, source_option
 from mglru.cli.results import show
 from mglru.cli.suite import KERNELS, run_suite
 from mglru.cli.suite import Options as SuiteOptions
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
-from mglru.debian import packages
 from mglru.experiment.filesystem import check_kernels
 from mglru.experiment.load import load_experiment
-from mglru.experiment.spec import Experiment
-from mglru.machine.qemu import check_kvm
-from mglru.machine.registry import KVM, MACHINES, UML
+from mglru.machine.registry import MACHINES
 from mglru.results.compare import Named
-from mglru.results.model import ResultFile, RunResult
-from mglru.run import prepared
-from mglru.run.needs import get_ingredients
-from mglru.run.provenance import run_info
-from mglru.run.session import Job, failures, make_jobs, parallel_boots, run_jobs
-from mglru.source.kernel_id import KernelId, parse_list
+from mglru.results.model import ResultFile
+from mglru.run.session import Session
+from mglru.source.kernel_id import parse_list
 from mglru.study.selftest import render, spread, widest
 
 DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
@@ -37,96 +29,6 @@ DEMO_KERNELS = KERNELS
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
 SELFTEST_LIMIT = 0.005
-
-
-class Session:
-    """The runs of one command: kernels built once, results in one file.
-
-    Args:
-        kernels: in the order of the table's columns.
-        own: the user's kernel sources.
-        ui: gets the progress.
-        file: where results are kept, boot by boot.
-        needed: Debian packages that the runs need.
-        machine: on which machine.
-        baseline: what `--kernels` chose for ratios to refer to; empty: nothing.
-    """
-
-    def __init__(
-        self,
-        kernels: Sequence[KernelId],
-        own: Sequence[Path],
-        ui: Ui,
-        file: ResultFile,
-        needed: Mapping[str, str] = packages.ALL,
-        machine: str = UML,
-        baseline: str = "",
-    ) -> None:
-        self.ui = ui
-        self._baseline = baseline
-        self.file = file
-        self._own = own
-        self._machine = machine
-        if machine == KVM:
-            check_kvm()
-        packages.ensure(needed, ui)
-        self.builds = build_all(kernels, own, ui, machine)
-
-    def run(
-        self,
-        experiment: Experiment,
-        *,
-        boots: int,
-        seed: int,
-        settings: Sequence[str] = (),
-        vary_seed: bool = True,
-        outputs: Path | None = None,
-        watch: Callable[[Path], None] | None = None,
-    ) -> RunResult:
-        """Run one experiment on all kernels and return its result.
-
-        See `Job` for `outputs` and `watch`.
-        """
-        jobs = self.jobs(experiment, boots=boots, seed=seed, vary_seed=vary_seed)
-        first = jobs[0]
-        info = run_info(
-            *(experiment, self.builds, first.image),
-            boots=boots,
-            seed=seed,
-            settings=settings,
-            userland=first.userland,
-            machine=MACHINES[self._machine],
-            baseline=self._baseline,
-        )
-        self.file.begin(info)
-        jobs = [replace(job, outputs=outputs, watch=watch) for job in jobs]
-        run_jobs(jobs, self.ui, self.file.add, parallel_boots(first.experiment))
-        return self.file.runs[-1]
-
-    def jobs(
-        self, experiment: Experiment, *, boots: int, seed: int, vary_seed: bool = True
-    ) -> list[Job]:
-        """Return the boots of an experiment on all kernels, when all that they need is there."""
-        found = get_ingredients(experiment, self._stock, self.ui)
-        return make_jobs(
-            *(experiment, self.builds, found.image),
-            boots=boots,
-            seed=seed,
-            vary_seed=vary_seed,
-            userland=found.userland,
-            machine=self._machine,
-        )
-
-    def _stock(self) -> Build:
-        return build_all([prepared.KERNEL], self._own, self.ui)[prepared.KERNEL]
-
-
-def report_failures(results: Sequence[RunResult], ui: Ui) -> int:
-    """Warn of every boot that went wrong, and return the exit code."""
-    found = [text for result in results for text in failures(result.raw)]
-    for text in found:
-        ui.warn(text)
-    return ExitCode.EXPECTATION_FAILED if found else ExitCode.OK
 
 
 def _write_page(results: str, page: str) -> None:
@@ -280,7 +182,7 @@ def _run_experiments(
         # Before anything is built for it.
         MACHINES[machine].fit(experiment)
     results = []
-    with ResultFile(json_file or "/dev/null") as file:
+    with ResultFile.wanted(json_file) as file:
         for experiment, kernel_ids in zip(experiments, chosen, strict=True):
             baseline = str(kernel_ids[0]) if kernels else ""
             session = Session(kernel_ids, own_sources, ui, file, machine=machine, baseline=baseline)
@@ -323,7 +225,7 @@ def selftest(
             f"{name} measures real time on the machine {machine}, which never repeats exactly",
             next_step="choose one in virtual time (./mglru experiments tells), or --machine qemu",
         )
-    with ResultFile(json_file or "/dev/null") as file:
+    with ResultFile.wanted(json_file) as file:
         session = Session(parse_list(kernels), own_sources, ui, file, machine=machine)
         result = session.run(experiment, boots=boots, seed=seed, settings=settings, vary_seed=False)
     spreads = spread([result])

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from mglru.build.build import Build
-from mglru.cli.common import build_all, terminal
+from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
 from mglru.debian import packages
@@ -19,7 +19,8 @@ from mglru.machine.registry import KVM
 from mglru.results.model import RunResult
 from mglru.results.output_file import STDOUT
 from mglru.run import prepared
-from mglru.run.session import failures
+from mglru.run.boots import failures
+from mglru.run.kernels import build_all
 from mglru.source.kernel_id import parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite import table as suite_table

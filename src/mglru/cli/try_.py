@@ -17,7 +17,6 @@ import click
 
 from mglru.cli.common import source_option
 from mglru.cli.results import show
-from mglru.cli.run import Session
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import cache_dir
 from mglru.core.sizes import parse_size, shown
@@ -28,7 +27,8 @@ from mglru.experiment.spec import Experiment
 from mglru.guest.programs import guest_program
 from mglru.results.compare import Named
 from mglru.results.model import BootRecord, ResultFile, RunResult
-from mglru.run.session import available_bytes, output_file
+from mglru.run.boots import available_bytes, output_file
+from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 from mglru.study.try_ import ending as verdict
 from mglru.study.try_ import output as program_output
@@ -150,7 +150,7 @@ def try_(
     options = _options(chosen, places, ui)
     command = _resolve(words, places, ui)
     experiment = _experiment(command, options, places, ui)
-    with ResultFile(json_file or "/dev/null") as file, _outputs(output) as outputs:
+    with ResultFile.wanted(json_file) as file, _outputs(output) as outputs:
         session = Session(kernel_ids, own_sources, ui, file, packages.TRY)
         result = session.run(
             experiment,

@@ -45,6 +45,16 @@ class OutputFile(ABC):
             recording.check_clean(self._path)
             self._check()
 
+    @classmethod
+    @contextlib.contextmanager
+    def wanted(cls, path: str | Path | None) -> Iterator[Self | None]:
+        """Give the file if somebody asked for one, else None."""
+        if not path:
+            yield None
+            return
+        with cls(path) as file:
+            yield file
+
     @property
     def path(self) -> Path:
         """The file."""

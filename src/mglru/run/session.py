@@ -1,300 +1,112 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Step 5, run: boot every kernel of an experiment, boots interleaved, and record each."""
+"""Step 5, run: an experiment on kernels, in: what is needed made once; out: the result."""
 
 from __future__ import annotations
 
-import concurrent.futures
-import hashlib
-import inspect
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mglru.build.build import Build
-from mglru.core import process
-from mglru.core.errors import LabError
-from mglru.core.paths import cache_dir, locked
 from mglru.core.ui import Ui
-from mglru.debian.userland import Userland
-from mglru.experiment import trace
-from mglru.experiment.filesystem import check_kernels
+from mglru.debian import packages
 from mglru.experiment.spec import Experiment
-from mglru.guest import channel
-from mglru.guest.plan import TRACE_MB, Inputs, make_plan
-from mglru.guest.programs import guest_program
-from mglru.machine.registry import MACHINES, UML
-from mglru.machine.request import Boot, BootRequest
-from mglru.results.model import BootRecord
-from mglru.run.judge import Expectation, problems, prove
-from mglru.run.kept_logs import keep_logs
+from mglru.machine.qemu import check_kvm
+from mglru.machine.registry import KVM, MACHINES, UML
+from mglru.results.model import BootRecord, ResultFile, RunResult
+from mglru.run import prepared
+from mglru.run.boots import Job, make_jobs, parallel_boots, run_jobs
+from mglru.run.kernels import build_all
+from mglru.run.needs import get_ingredients
+from mglru.run.provenance import run_info
 from mglru.source.kernel_id import KernelId
 
 
-@dataclass(frozen=True)
-class Job:
-    """One boot to make.
-
-    Attributes:
-        experiment: what to run.
-        kernel: on which kernel.
-        build: that kernel, built.
-        image: the disk image, if the experiment has a disk.
-        userland: whose programs run, if not the host's.
-        number: which boot of this kernel, from 0.
-        seed: of this boot; boot i of every kernel has the run's seed + i.
-        recording: the directory that gets the accesses to page-cache pages, None to record none.
-        outputs: a directory that gets what a user's program printed, see `output_file`.
-        machine: a name in `machines.MACHINES`; the experiment is one that fits it.
-        watch: called again and again while the guest runs, with its console log.
-    """
-
-    experiment: Experiment
-    kernel: KernelId
-    build: Build
-    image: Path | None
-    number: int
-    seed: int
-    userland: Userland | None = None
-    recording: Path | None = None
-    outputs: Path | None = None
-    machine: str = UML
-    watch: Callable[[Path], None] | None = None
-
-
-def make_jobs(
-    experiment: Experiment,
-    builds: Mapping[KernelId, Build],
-    image: Path | None,
-    *,
-    boots: int,
-    seed: int,
-    vary_seed: bool = True,
-    userland: Userland | None = None,
-    machine: str = UML,
-) -> list[Job]:
-    """Return the boots of a run, kernels interleaved: A B A B.
+class Session:
+    """The runs of one command: kernels built once; each run's result is a value.
 
     Args:
-        experiment: what to run.
-        builds: the kernels, in order.
-        image: the disk image, if the experiment has a disk.
-        boots: how many boots of each kernel.
-        seed: of the first boot.
-        vary_seed: boot i has seed + i; else all have the same, to see whether they agree.
-        userland: whose programs run, if not the host's.
-        machine: on which machine; limits and time become those that fit it.
-
-    Raises:
-        UsageError: a kernel lacks the file system of the experiment's disk, or the machine does
-            not fit.
-    """
-    check_kernels(experiment.disk.filesystem, builds)
-    experiment = MACHINES[machine].fit(experiment)
-    return [
-        Job(
-            *(experiment, kernel, build, image, number, seed + number * vary_seed, userland),
-            machine=machine,
-        )
-        for number in range(boots)
-        for kernel, build in builds.items()
-    ]
-
-
-def parallel_boots(experiment: Experiment) -> int:
-    """Return how many boots may run at once without changing the figures.
-
-    In virtual time the host's speed does not matter, so one for each CPU that has the memory;
-    in real time only one.
-    """
-    if experiment.time == "real":
-        return 1
-    fitting = int(available_bytes() * 0.8) // (experiment.guest.memory_mb << 20)
-    return max(1, min(len(os.sched_getaffinity(0)), fitting))
-
-
-def available_bytes() -> int:
-    """Return how much memory the host could give without swapping."""
-    meminfo = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    return int(meminfo["MemAvailable"].split()[0]) << 10
-
-
-def output_file(outputs: Path, kernel: str, number: int) -> Path:
-    """Return where a boot's output is kept."""
-    return outputs / f"{kernel}-{number}.txt"
-
-
-def run_jobs(
-    jobs: Sequence[Job], ui: Ui, record: Callable[[BootRecord], object], parallel: int
-) -> None:
-    """Make all boots and hand over each record as it comes, in the order of the jobs.
-
-    Args:
-        jobs: from `make_jobs`.
+        kernels: in the order of the table's columns.
+        own: the user's kernel sources.
         ui: gets the progress.
-        record: called in this thread.
-        parallel: boots at once.
-
-    Raises:
-        LabError: a guest ran the wrong kernel, or could not start.
+        file: keeps the results, boot by boot; None: nothing does.
+        needed: Debian packages that the runs need.
+        machine: on which machine.
+        baseline: what `--kernels` chose for ratios to refer to; empty: nothing.
     """
-    with (
-        concurrent.futures.ThreadPoolExecutor(parallel) as pool,
-        ui.bar(f"running {jobs[0].experiment.name}", len(jobs)) as update,
-    ):
-        futures = [pool.submit(run_job, job) for job in jobs]
-        try:
-            for number, (job, future) in enumerate(zip(jobs, futures, strict=True)):
-                update(number, str(job.kernel))
-                record(future.result())
-        except BaseException:
-            # Ctrl-C or an error: no further boot, and those under way are killed.
-            pool.shutdown(wait=False, cancel_futures=True)
-            process.cancel_all()
-            raise
 
+    def __init__(
+        self,
+        kernels: Sequence[KernelId],
+        own: Sequence[Path],
+        ui: Ui,
+        file: ResultFile | None = None,
+        needed: Mapping[str, str] = packages.ALL,
+        machine: str = UML,
+        baseline: str = "",
+    ) -> None:
+        self.ui = ui
+        self._baseline = baseline
+        self._file = file
+        self._own = own
+        self._machine = machine
+        if machine == KVM:
+            check_kvm()
+        packages.ensure(needed, ui)
+        self.builds = build_all(kernels, own, ui, machine)
 
-def run_in_any_order(
-    jobs: Sequence[Job],
-    parallel: int,
-    done: Callable[[Job, BootRecord], object],
-    boot: Callable[[Job], BootRecord] | None = None,
-) -> None:
-    """Make boots of whatever experiments, and hand over each record as soon as it ends.
+    def run(
+        self,
+        experiment: Experiment,
+        *,
+        boots: int,
+        seed: int,
+        settings: Sequence[str] = (),
+        vary_seed: bool = True,
+        outputs: Path | None = None,
+        watch: Callable[[Path], None] | None = None,
+    ) -> RunResult:
+        """Run one experiment on all kernels and return its result.
 
-    Args:
-        jobs: the boots, begun in this order.
-        parallel: boots at once.
-        done: called in this thread.
-        boot: makes one; `run_job` if None.
-
-    Raises:
-        LabError: a guest ran the wrong kernel, or could not start.
-    """
-    with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
-        futures = {pool.submit(boot or run_job, job): job for job in jobs}
-        try:
-            for future in concurrent.futures.as_completed(futures):
-                done(futures[future], future.result())
-        except BaseException:
-            # Ctrl-C or an error: no further boot, and those under way are killed.
-            pool.shutdown(wait=False, cancel_futures=True)
-            process.cancel_all()
-            raise
-
-
-def trace_file(experiment: Experiment, seed: int) -> Path | None:
-    """Return the file of operations for a seed, drawing it if the cache has none."""
-    spec = experiment.trace
-    if spec is None:
-        return None
-    recipe = spec.model_dump_json() + inspect.getsource(trace)
-    key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
-    path = cache_dir("traces") / f"{key}-{seed}"
-    with locked(path):
-        if not path.exists():
-            scratch = path.with_suffix(".new")
-            trace.write_trace(scratch, spec, seed)
-            scratch.replace(path)
-    return path
-
-
-def _request(job: Job) -> BootRequest:
-    experiment, recipe = job.experiment, job.build.recipe
-    inputs = Inputs(
-        program=guest_program,
-        image=job.image,
-        trace=trace_file(experiment, job.seed),
-        seed=job.seed,
-        symbols=(*recipe.proofs, *recipe.absent),
-        classic=job.kernel.classic,
-        userland=job.userland.root if job.userland else None,
-        recording=job.recording,
-    )
-    memory_mb = experiment.guest.memory_mb + (TRACE_MB if job.recording else 0)
-    return BootRequest(
-        image=job.build.image,
-        init=guest_program("init"),
-        plan=make_plan(experiment, inputs),
-        memory=f"{memory_mb}M",
-        seed=job.seed,
-        virtual_time=experiment.time != "real",
-        limit_seconds=experiment.limit_seconds,
-        cpus=experiment.guest.cpus or 1,
-        nodes=experiment.guest.nodes or 1,
-        files=_files(experiment, inputs),
-        disk=job.image,
-        userland=inputs.userland,
-        watch=job.watch,
-    )
-
-
-def _files(experiment: Experiment, inputs: Inputs) -> tuple[Path, ...]:
-    """Return the host's files that a plan names, but for images and trees."""
-    programs = [guest_program(name) for name in experiment.programs]
-    return (*programs, *([inputs.trace] if inputs.trace else []))
-
-
-def run_job(job: Job) -> BootRecord:
-    """Make one boot and judge it.
-
-    Raises:
-        LabError: the guest ran the wrong kernel, or could not start.
-    """
-    with tempfile.TemporaryDirectory(prefix="boot-", dir=cache_dir("tmp")) as scratch:
-        machine = MACHINES[job.machine]
-        outcome = machine.boot(_request(job), Path(scratch))
-        if job.outputs:
-            shutil.copy2(outcome.output, output_file(job.outputs, str(job.kernel), job.number))
-        report = channel.parse(outcome.reported)
-        guest = job.experiment.guest
-        expected = Expectation(
-            *(job.kernel, job.build.recipe, job.experiment.expects, machine.walks),
-            *(guest.cpus or 1, guest.nodes or 1),
+        See `Job` for `outputs` and `watch`.
+        """
+        jobs = self.jobs(experiment, boots=boots, seed=seed, vary_seed=vary_seed)
+        first = jobs[0]
+        info = run_info(
+            *(experiment, self.builds, first.image),
+            boots=boots,
+            seed=seed,
+            settings=settings,
+            userland=first.userland,
+            machine=MACHINES[self._machine],
+            baseline=self._baseline,
         )
-        try:
-            prove(report, expected)
-        except LabError:
-            _keep_logs(job, outcome)
-            raise
-        trouble = problems(outcome, report, expected, job.experiment.limit_seconds)
-        if trouble:
-            trouble.append(f"logs: {_keep_logs(job, outcome)}")
-        return _record(job, outcome, report, trouble)
+        if self._file:
+            self._file.begin(info)
+        jobs = [replace(job, outputs=outputs, watch=watch) for job in jobs]
+        records: list[BootRecord] = []
 
+        def keep(record: BootRecord) -> None:
+            records.append(record)
+            if self._file:
+                self._file.add(record)
 
-def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[str]) -> BootRecord:
-    metrics = channel.metrics_of(report)
-    for step in job.experiment.steps:
-        if step.metric and (elapsed := metrics.get(f"{step.label}_seconds")) is not None:
-            metrics[step.metric] = elapsed
-    return BootRecord(
-        kernel=str(job.kernel),
-        boot=job.number,
-        seed=job.seed,
-        metrics=metrics,
-        problems=trouble,
-        release=report.kernel.release if report.kernel else "",
-        build=job.build.recipe.key,
-        real_seconds=round(outcome.real_seconds, 3),
-        latency={latency.name: latency.histogram.encode() for latency in report.latencies},
-        # One boot of each kernel is enough to look at, and a time line is long.
-        timeline=None if job.number else channel.timeline_of(report),
-    )
+        run_jobs(jobs, self.ui, keep, parallel_boots(first.experiment))
+        return RunResult.from_boots(info, records)
 
+    def jobs(
+        self, experiment: Experiment, *, boots: int, seed: int, vary_seed: bool = True
+    ) -> list[Job]:
+        """Return the boots of an experiment on all kernels, when all that they need is there."""
+        found = get_ingredients(experiment, self._stock, self.ui)
+        return make_jobs(
+            *(experiment, self.builds, found.image),
+            boots=boots,
+            seed=seed,
+            vary_seed=vary_seed,
+            userland=found.userland,
+            machine=self._machine,
+        )
 
-def _keep_logs(job: Job, outcome: Boot) -> Path:
-    plan = outcome.console.with_name("plan")
-    files = (outcome.console, outcome.channel, outcome.samples, plan)
-    target = keep_logs(f"{job.experiment.name}-{job.kernel}", files)
-    (target / "command").write_text(outcome.command + "\n")
-    return target
-
-
-def failures(records: Sequence[BootRecord]) -> Iterator[str]:
-    """Say of every boot that went wrong how it did."""
-    for record in records:
-        for problem in record.problems:
-            yield f"{record.kernel}, boot {record.boot} (seed {record.seed}): {problem}"
+    def _stock(self) -> Build:
+        return build_all([prepared.KERNEL], self._own, self.ui)[prepared.KERNEL]

@@ -22,7 +22,7 @@ from mglru.experiment.dataset import DirectoryDataset
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord, load
-from mglru.run.session import make_jobs, output_file, run_jobs
+from mglru.run.boots import make_jobs, output_file, run_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.study.try_ import ending as verdict
 from mglru.study.try_ import experiment as trial

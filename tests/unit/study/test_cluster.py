@@ -21,7 +21,7 @@ from mglru.core.paths import REPO
 from mglru.experiment.load import load_experiment, names
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
-from mglru.run.session import Job
+from mglru.run.boots import Job
 from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source

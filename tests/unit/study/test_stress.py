@@ -19,7 +19,7 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.load import load_experiment
 from mglru.machine.registry import MACHINES, SMP, THREADS
 from mglru.results.model import BootRecord
-from mglru.run.session import make_jobs, run_jobs
+from mglru.run.boots import make_jobs, run_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 from mglru.study.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment

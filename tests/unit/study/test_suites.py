@@ -13,7 +13,7 @@ from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord, RunResult, load
-from mglru.run import session as run
+from mglru.run import boots as run
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite.families import all_suites, families

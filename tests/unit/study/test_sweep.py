@@ -14,7 +14,7 @@ from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.results import model as results
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
-from mglru.run.session import parallel_boots
+from mglru.run.boots import parallel_boots
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep import plot as sweep_plot
 from mglru.study.sweep import tables as sweep_tables

@@ -12,10 +12,11 @@ import click
 
 from mglru.build.deb import Packages, Plan, build_packages, make_plan
 from mglru.build.deb_config import choose
-from mglru.cli.common import import_sources, source_option
+from mglru.cli.common import source_option
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
+from mglru.run.kernels import import_sources
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import get_source
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mglru.cli.common import build_all, import_sources, machine_option, source_option
+from mglru.cli.common import machine_option, source_option
 from mglru.cli.kernel.deb import deb
 from mglru.cli.kernel.kunit import kunit
 from mglru.cli.kernel.selftests import selftests
@@ -16,6 +16,7 @@ from mglru.core.errors import UsageError
 from mglru.core.paths import PATCHES, cache_dir
 from mglru.core.ui import Ui
 from mglru.debian import packages
+from mglru.run.kernels import build_all, import_sources
 from mglru.series.listing import load_lab_series, load_series
 from mglru.series.worktree import export_tree, make_tree
 from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from mglru.checks.kunit import KunitFile, KunitReport, Outcome, run_kunit, with_suites
-from mglru.cli.common import build_all, source_option
+from mglru.cli.common import source_option
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
 from mglru.results.output_file import STDOUT
+from mglru.run.kernels import build_all
 from mglru.source.kernel_id import KernelId
 
 DEFAULT = "6.12+next"
@@ -35,10 +36,11 @@ def kunit(name: str, only: str | None, json_file: str | None, own_sources: tuple
     """
     ui = Ui()
     kernel = with_suites(KernelId.parse(name))
-    with KunitFile(json_file or "/dev/null") as file:
+    with KunitFile.wanted(json_file) as file:
         built = build_all([kernel], own_sources, ui)[kernel]
         report = run_kunit(built, only)
-        file.add(report)
+        if file:
+            file.add(report)
     if json_file != STDOUT:
         show(report, Console(soft_wrap=True, highlight=False))
     return ExitCode.OK if report.passed else ExitCode.EXPECTATION_FAILED

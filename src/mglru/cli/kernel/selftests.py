@@ -25,11 +25,12 @@ from mglru.checks.selftests.run import (
     with_selftests,
 )
 from mglru.checks.selftests.tap import Result
-from mglru.cli.common import build_all, machine_option, source_option
+from mglru.cli.common import machine_option, source_option
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.results.output_file import STDOUT, OutputFile
+from mglru.run.kernels import build_all
 from mglru.source.kernel_id import parse_list
 
 KERNELS = "6.12,6.12+next"
@@ -112,13 +113,14 @@ def selftests(
     if output and not output.is_dir():
         raise UsageError(f"--output {output}: not a directory", next_step="make it first")
     names = choose(only)
-    with SelftestsFile(json_file or "/dev/null") as file:
+    with SelftestsFile.wanted(json_file) as file:
         packages.ensure(packages.TRY, ui)
         identities = [with_selftests(each) for each in parse_list(kernels)]
         builds = build_all(identities, own_sources, ui, machine)
         runs = _run_all([builds[identity] for identity in identities], names, machine, ui)
-        file.runs = runs
-        file.write()
+        if file:
+            file.runs = runs
+            file.write()
     if output:
         for run in runs:
             (output / f"{run.kernel}.txt").write_text(run.output)

@@ -13,12 +13,13 @@ from rich.table import Table
 from mglru.checks.matrix.build import compile_side, stock_and_next
 from mglru.checks.matrix.check import Outcome, check_matrix, to_document
 from mglru.checks.matrix.config import Configuration, load_configurations
-from mglru.cli.common import import_sources, terminal
+from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.results.output_file import STDOUT, OutputFile
 from mglru.results.tables import text_console
+from mglru.run.kernels import import_sources
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
 from mglru.source.trees import Source, get_source
@@ -46,12 +47,13 @@ def check_matrices(
     base = KernelId.parse(f"{_one(bases)}+next").base
     configurations = load_configurations(only)
     ui = Ui()
-    with MatrixFile(json_file or "/dev/null") as file:
+    with MatrixFile.wanted(json_file) as file:
         packages.ensure(_packages(configurations), ui)
         source = import_sources(own_sources, ui).get(base) or get_source(base, note=ui.note)
         outcomes = _check(base, source, configurations, ui)
-        file.document = to_document(base, source.version, outcomes)
-        file.write()
+        if file:
+            file.document = to_document(base, source.version, outcomes)
+            file.write()
     if json_file != STDOUT:
         width, colour = terminal()
         click.echo(render(outcomes, width=width, colour=colour), nl=False)

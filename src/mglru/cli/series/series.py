@@ -12,8 +12,7 @@ from mglru.build.build import build_kernel
 from mglru.build.recipe import make_recipe
 from mglru.checks.releases.tested import describe_source
 from mglru.checks.series_check import CheckLine, check_series, compiler_warnings
-from mglru.cli.common import import_sources, source_option, terminal
-from mglru.cli.run import Session, report_failures
+from mglru.cli.common import report_failures, source_option, terminal
 from mglru.cli.series.matrix import check_matrices
 from mglru.cli.series.tested import tested
 from mglru.core.errors import ExitCode, UsageError
@@ -22,6 +21,8 @@ from mglru.debian import packages
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import ResultFile
+from mglru.run.kernels import import_sources
+from mglru.run.session import Session
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
 from mglru.source.trees import Source, get_source
@@ -137,7 +138,7 @@ def waterfall(
         _check_metrics(experiment, metrics)
     kernels = prefixes(load_series(KernelId.parse(f"{base}+next").base), parts=parts)
     results = []
-    with ResultFile(json_file or "/dev/null") as file:
+    with ResultFile.wanted(json_file) as file:
         session = Session(kernels, own_sources, ui, file)
         for experiment in experiments:
             result = session.run(

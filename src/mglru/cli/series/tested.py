@@ -28,8 +28,8 @@ from mglru.core.ui import Ui
 from mglru.debian import archive, packages
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord
+from mglru.run.boots import failures, make_jobs, run_jobs
 from mglru.run.needs import get_ingredients
-from mglru.run.session import failures, make_jobs, run_jobs
 from mglru.series.listing import Series, load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
 from mglru.source.trees import Source, get_source

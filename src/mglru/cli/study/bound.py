@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from mglru.cli.common import source_option
-from mglru.cli.run import DEMO_KERNELS, Session
+from mglru.cli.run import DEMO_KERNELS
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.results.baseline import baseline_of
-from mglru.results.model import ResultFile
 from mglru.run.provenance import lab_commit
+from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 from mglru.study.bound import bound as bounds
 from mglru.study.bound import models, models_table
@@ -97,13 +97,15 @@ def bound(
     bounds.check(experiment)
     wanted = parse_list(kernels)
     reference = baseline_of([str(kernel) for kernel in wanted])
-    with BoundFile(json_file or "/dev/null") as file, ResultFile("/dev/null") as nowhere:
-        session = Session(wanted, own_sources, ui, nowhere)
+    with BoundFile.wanted(json_file) as file:
+        session = Session(wanted, own_sources, ui)
         jobs = session.jobs(experiment, boots=1, seed=seed)
         found = bounds.find_bound(jobs, reference, ui, capacity=capacity, keep=save_trace)
         made_by = {"settings": list(settings), "lab_commit": lab_commit()}
-        found = file.bound = found.model_copy(update=made_by)
-        file.write()
+        found = found.model_copy(update=made_by)
+        if file:
+            file.bound = found
+            file.write()
     if json_file != "-":
         click.echo(bound_table.render(found), nl=False)
     doubts = bounds.doubts(found)

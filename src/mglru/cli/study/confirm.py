@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from mglru.cli.common import source_option, terminal
-from mglru.cli.run import Session, report_failures
+from mglru.cli.common import report_failures, source_option, terminal
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import RESULTS
 from mglru.core.ui import Ui
@@ -19,6 +18,7 @@ from mglru.results import model as results
 from mglru.results.compare import Named, compare
 from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import ResultFile, RunResult
+from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 from mglru.study import confirm_table
 from mglru.study.confirm import CONFIRMING_SEED, all_hold, check_found, check_seeds, findings
@@ -57,7 +57,7 @@ def confirm(
     for run in earlier:
         check_seeds(run, seed, boots)
     hold, made = True, []
-    with ResultFile(json_file or "/dev/null") as file:
+    with ResultFile.wanted(json_file) as file:
         for run in earlier:
             again = _again(run, file, own_sources, ui, seed=seed, boots=boots)
             made.append(again)
@@ -88,7 +88,7 @@ def _load(name: str, found: Path | None) -> RunResult:
 
 def _again(
     run: RunResult,
-    file: ResultFile,
+    file: ResultFile | None,
     own: Sequence[Path],
     ui: Ui,
     *,

@@ -10,13 +10,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru.cli.common import source_option
-from mglru.cli.run import Session, report_failures
+from mglru.cli.common import report_failures, source_option
 from mglru.core.ui import Ui
 from mglru.machine.qemu import MOST_CPUS, MOST_NODES
 from mglru.machine.registry import THREADS
 from mglru.results.model import BootRecord, ResultFile
 from mglru.results.output_file import STDOUT
+from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 from mglru.study.stress import (
     ALONE,
@@ -78,7 +78,7 @@ def stress(
     ui = Ui()
     seconds = max(1, round(minutes * 60))
     experiment = stress_experiment(seconds, cpus, nodes, NAME if stress_ng else ALONE)
-    with ResultFile(json_file or "/dev/null") as file:
+    with ResultFile.wanted(json_file) as file:
         session = Session(parse_list(kernels), own_sources, ui, file, machine=THREADS)
         with ui.bar("seconds of stress", seconds) as update:
             result = session.run(

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from mglru.build.build import Build, build_kernel
-from mglru.cli.common import build_all, planned_builds, source_option, terminal
+from mglru.cli.common import source_option, terminal
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
@@ -20,9 +20,10 @@ from mglru.results.baseline import baseline_of
 from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
 from mglru.run import prepared
+from mglru.run.boots import make_jobs, parallel_boots
+from mglru.run.kernels import build_all, planned_builds
 from mglru.run.needs import get_ingredients
 from mglru.run.provenance import run_info
-from mglru.run.session import make_jobs, parallel_boots
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.cluster.client import ClusterEngine, check_address
 from mglru.study.sweep import file as sweep_file

@@ -17,7 +17,7 @@ from mglru.guest.counters import PAGE_BYTES
 from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
-from mglru.run.session import Job, failures, parallel_boots, run_jobs
+from mglru.run.boots import Job, failures, parallel_boots, run_jobs
 from mglru.study.bound.accesses import Accesses, read_accesses
 from mglru.study.bound.file import Bound, KernelOutcome, PolicyOutcome
 from mglru.study.bound.simulate import LRU, OPTIMUM, POLICIES, simulate, write_requests

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from mglru.core.errors import ExitCode, LabError
 from mglru.results.model import BootRecord
+from mglru.run.boots import Job
 from mglru.run.provenance import image_digest
-from mglru.run.session import Job
 from mglru.run.version import lab_version
 
 

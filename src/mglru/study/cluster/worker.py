@@ -18,9 +18,9 @@ from mglru.core.ui import Ui
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
 from mglru.run import prepared
+from mglru.run.boots import Job, available_bytes, run_job
 from mglru.run.needs import Ingredients, get_ingredients
 from mglru.run.provenance import image_digest
-from mglru.run.session import Job, available_bytes, run_job
 from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import get_source

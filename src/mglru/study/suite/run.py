@@ -14,9 +14,9 @@ from mglru.experiment.spec import Experiment
 from mglru.machine.registry import MACHINES
 from mglru.results.model import BootRecord, RunInfo, RunResult
 from mglru.run import resume
+from mglru.run.boots import Job, make_jobs, parallel_boots, run_in_any_order, run_job
 from mglru.run.needs import get_ingredients
 from mglru.run.provenance import run_info
-from mglru.run.session import Job, make_jobs, parallel_boots, run_in_any_order, run_job
 from mglru.source.kernel_id import KernelId
 from mglru.study.suite.families import Family
 from mglru.study.suite.file import SuiteFile

@@ -13,7 +13,7 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord, RunInfo
 from mglru.run import resume
-from mglru.run.session import Job, failures, run_in_any_order
+from mglru.run.boots import Job, failures, run_in_any_order
 from mglru.study.sweep.file import Sweep
 from mglru.study.sweep.points import Settings, Value, combinations, describe, full_name
 
