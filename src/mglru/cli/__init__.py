@@ -10,10 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from mglru.cli import misc, report, results, run, try_
-from mglru.cli.kernel import kernel
-from mglru.cli.series import series
-from mglru.cli.study import bound, cluster, confirm, stress, sweep
+from mglru.cli.lazy import LazyGroup
 from mglru.core.errors import ExitCode, LabError
 
 HELP = """Stock and patched kernels, real workloads, before beside after.
@@ -28,31 +25,44 @@ Exit:     0 fine, 1 an expectation failed, 2 usage, 69 the infrastructure failed
 """
 
 
-@click.group(help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+COMMANDS = {
+    "Compare kernels": {
+        "demo": ("run", "YCSB A and B over WiredTiger on four kernels, with charts."),
+        "run": ("run", "Experiments, or all families of a suite, on kernels."),
+        "try": ("try_", "Any program of this machine on several kernels, under a limit."),
+        "compare": ("results", "The tables of result files."),
+        "report": ("report", "One self-contained HTML page of result files."),
+    },
+    "Study them": {
+        "sweep": ("study.sweep", "One experiment at many points: curves over the memory limit."),
+        "cluster": ("study.cluster", "Many machines for one sweep."),
+        "bound": ("study.bound", "How far the kernels are from the optimum."),
+        "confirm": ("study.confirm", "Whether what a result found holds with other seeds."),
+        "stress": ("study.stress", "All that can happen to memory management, on processors."),
+    },
+    "Work on them": {
+        "kernel": ("kernel.kernel", "Kernels: fetch, build, work on, test, clean up."),
+        "series": ("series.series", "The patch series: check it, what each patch does."),
+    },
+    "The lab": {
+        "experiments": ("misc", "The experiments, by suite."),
+        "kernels": ("misc", "The kernels, and which of them are built."),
+        "selftest": ("run", "How far boots with one seed agree."),
+        "test": ("misc", "All that CI runs."),
+    },
+}
+"""What there is, by group: a command's module here, and what it does in one line."""
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_by_group=COMMANDS,
+    help=HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name=None, version="0.1.0", prog_name="mglru")
 def cli() -> None:
     """Hold the commands; the help above is what the user sees."""
-
-
-for command in (
-    run.demo,
-    run.run,
-    try_.try_,
-    run.selftest,
-    confirm.confirm,
-    sweep.sweep,
-    cluster.cluster,
-    stress.stress,
-    misc.test,
-    bound.bound,
-    results.compare,
-    report.report,
-    misc.experiments,
-    misc.kernels,
-    kernel.kernel,
-    series.series,
-):
-    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

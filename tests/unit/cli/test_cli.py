@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from mglru import cli
@@ -104,3 +106,28 @@ def test_a_cache_that_cannot_be_written_ends_in_one_message() -> None:
     assert outcome.returncode == ExitCode.INFRASTRUCTURE
     assert "cannot be written" in outcome.stderr
     assert "next: make it writable, or set MGLRU_CACHE" in outcome.stderr
+
+
+def test_every_command_of_the_help_is_there_and_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _err = run(capsys, "--help")
+    assert code == 0
+    for group in cli.COMMANDS.values():
+        for name, (_module, text) in group.items():
+            found = cli.cli.get_command(click.Context(cli.cli), name)
+            assert found is not None
+            assert found.name == name
+            assert f"{name} " in out
+            assert text in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_what_a_command_does_not_need_is_not_imported() -> None:
+    """To start takes as long as the imports do."""
+    program = "import sys, mglru.cli; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment
+    ).stdout.split()
+    assert not {"numpy", "pydantic", "rich", "libcachesim", "mglru.run"} & {*loaded}

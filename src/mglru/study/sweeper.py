@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A sweep, made here or on a cluster: a plan and what a file has of it in, the whole out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mglru.build.build import Build, build_kernel
+from mglru.core.errors import UsageError
+from mglru.core.ui import Ui
+from mglru.debian import packages
+from mglru.experiment.spec import Experiment
+from mglru.results.model import RunInfo
+from mglru.results.output_file import STDOUT
+from mglru.run import prepared
+from mglru.run.boots import make_jobs, parallel_boots
+from mglru.run.kernels import build_all, planned_builds
+from mglru.run.needs import get_ingredients
+from mglru.run.provenance import run_info
+from mglru.source.kernel_id import KernelId
+from mglru.study.cluster.client import ClusterEngine
+from mglru.study.sweep import file as sweep_file
+from mglru.study.sweep.boots import (
+    Engine,
+    LocalEngine,
+    Plan,
+    PointJob,
+    check_same_sweep,
+    known_boots,
+    load_points,
+    missing,
+    run_missing,
+    setting_texts,
+)
+from mglru.study.sweep.file import Sweep, SweepFile
+from mglru.study.sweep.points import Settings
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point with all of its boots, made or not."""
+
+    settings: Settings
+    info: RunInfo
+    jobs: Sequence[PointJob]
+
+
+class Sweeper:
+    """One `./mglru sweep`: what it is, what there is of it, and how to make the rest.
+
+    Args:
+        plan: what was asked for.
+        kernels: its kernels.
+        own: the user's kernel sources.
+        scheduler: of a cluster, None: this machine makes the boots.
+        ui: gets the progress.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        kernels: Sequence[KernelId],
+        own: Sequence[Path],
+        scheduler: str | None,
+        ui: Ui,
+    ) -> None:
+        self._plan, self._kernels, self._own, self._ui = plan, kernels, own, ui
+        self._scheduler = scheduler
+        self._points = load_points(plan)
+
+    def prepare(self) -> list[Point]:
+        """Return every point; data and guest programs are made, kernels are not built yet."""
+        packages.ensure(packages.ALL, self._ui)
+        builds = planned_builds(self._kernels, self._own, self._ui)
+        return [self._point(settings, experiment, builds) for settings, experiment in self._points]
+
+    def _point(
+        self, settings: Settings, experiment: Experiment, builds: Mapping[KernelId, Build]
+    ) -> Point:
+        found = get_ingredients(experiment, self._stock, self._ui)
+        boots, seed = self._plan.boots or experiment.boots or 1, self._plan.seed
+        info = run_info(
+            *(experiment, builds, found.image),
+            boots=boots,
+            seed=seed,
+            settings=setting_texts(self._plan, settings),
+            userland=found.userland,
+            baseline=self._plan.baseline,
+        )
+        jobs = make_jobs(
+            *(experiment, builds, found.image), boots=boots, seed=seed, userland=found.userland
+        )
+        return Point(settings, info, [PointJob(settings, job) for job in jobs])
+
+    def _stock(self) -> Build:
+        return build_all([prepared.KERNEL], self._own, self._ui)[prepared.KERNEL]
+
+    def engine(self) -> Engine:
+        """Return what makes the boots; kernels are built where that is this machine."""
+        if self._scheduler:
+            return ClusterEngine(self._scheduler)
+        for build in planned_builds(self._kernels, self._own, self._ui).values():
+            build_kernel(build.recipe, self._ui)
+        return LocalEngine(min(parallel_boots(experiment) for _at, experiment in self._points))
+
+
+def old_sweep(path: str, *, anew: bool) -> Sweep | None:
+    """Return what a file already has of a sweep, if it shall be gone on with."""
+    if anew or path == STDOUT or not Path(path).is_file() or not Path(path).stat().st_size:
+        return None
+    try:
+        return sweep_file.load(path)
+    except UsageError as error:
+        raise UsageError(
+            error.what, next_step="name another file with --json, or replace this one with --anew"
+        ) from error
+
+
+def make_sweep(sweeper: Sweeper, plan: Plan, path: str, old: Sweep | None, ui: Ui) -> Sweep:
+    """Make the boots that the file has not, and return the whole."""
+    if old:
+        check_same_sweep(old, plan, path)
+    with SweepFile(path, plan.experiment, plan.vary, plan.kernels) as file:
+        jobs: list[PointJob] = []
+        points = sweeper.prepare()
+        for point in points:
+            known = known_boots(old, point.settings, point.info, path) if old else []
+            file.begin(point.settings, point.info)
+            file.keep(known)
+            jobs += missing(point.jobs, known)
+        total = sum(len(point.jobs) for point in points)
+        if old:
+            ui.note(f"{path}: {total - len(jobs)} of {total} boots are there already")
+        if jobs:
+            run_missing(
+                *(sweeper.engine(), jobs, total, ui),
+                lambda each, record: file.add(each.settings, record),
+            )
+        return file.sweep
