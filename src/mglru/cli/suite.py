@@ -39,7 +39,7 @@ class Options:
     Attributes:
         suite: its name.
         kernels: as on the command line.
-        machine: a name in `machines.MACHINES`.
+        machine: a name in `registry.MACHINES`.
         seeds: boots of each kernel at each point.
         seed: of the first boot.
         settings: `key=value` of all points.

@@ -59,7 +59,7 @@ DEB = {
     "libssl-dev": "signs modules",
     "openssl": "makes the key that signs modules",
 }
-# `series check --matrix`; the cross compilers are in matrix_config.py.
+# `series check --matrix`; the cross compilers are in checks/matrix/config.py.
 MATRIX = {**KERNEL_BUILD, "sparse": "checks kernel sources (address spaces, locks, endianness)"}
 # `mglru test` looks at the report's page; to make one needs no browser.
 TEST = {

@@ -47,7 +47,7 @@ class Job:
         seed: of this boot; boot i of every kernel has the run's seed + i.
         recording: the directory that gets the accesses to page-cache pages, None to record none.
         outputs: a directory that gets what a user's program printed, see `output_file`.
-        machine: a name in `machines.MACHINES`; the experiment is one that fits it.
+        machine: a name in `registry.MACHINES`; the experiment is one that fits it.
         watch: called again and again while the guest runs, with its console log.
     """
 

@@ -113,7 +113,7 @@ def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> K
     Args:
         build: of a kernel `with_selftests`.
         programs: compiled, by name.
-        machine: a name in `machines.MACHINES`.
+        machine: a name in `registry.MACHINES`.
 
     Raises:
         LabError: the guest could not start, or was another kernel.

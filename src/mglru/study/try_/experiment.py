@@ -165,7 +165,7 @@ def make_experiment(
         memcg={"memory.max": str(options.limit)},
         steps=(_step(command, options),),
         metrics=METRICS,
-        # How the command ended is part of the result, see verdict.py.
+        # How the command ended is part of the result, see ending.py.
         expects=("memcg_oom", "segfault"),
     )
 
