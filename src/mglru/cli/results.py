@@ -37,10 +37,11 @@ def show(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "markdown", "csv", "json", "suite", "overview"]),
+    type=click.Choice(["table", "markdown", "csv", "json", "suite", "overview", "headline"]),
     default="table",
     show_default=True,
-    help="suite: the worst ratio of each family, as markdown. overview: README's tables.",
+    help="suite: the worst ratio of each family, as markdown. overview: "
+    "what is worse and what is better; headline: README's table of it.",
 )
 @click.option(
     "--baseline",
@@ -98,6 +99,7 @@ def suite_text(runs: Sequence[RunResult]) -> str:
 OF_ALL: Mapping[str, Callable[[Sequence[RunResult]], str]] = {
     "suite": suite_text,
     "overview": overview.render,
+    "headline": overview.headline,
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""README's tables: where the series is worse than stock, then where it is better, a line each."""
+"""Where the series is worse than stock, then where it is better: a line each, for documents."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ KERNEL = "6.12+next"
 STOCK = "6.12"
 # A line for each workload, and no more of either table than one sees at once.
 MOST_ROWS = 13
+# README has both in one table.
+HEADLINE_ROWS = 13
+MOST_WORSE = 7
 # Better by less is in docs/use/results.md.
 BETTER_FROM = 1.02
 
@@ -56,6 +59,50 @@ def render(runs: Sequence[RunResult]) -> str:
     return "\n".join([*lines, *(["", FOOTNOTE] if stale else [])]) + "\n"
 
 
+def headline(runs: Sequence[RunResult]) -> str:
+    """Return README's table: a line a workload, what got worse first; `render` has the rest.
+
+    Args:
+        runs: as for `render`.
+    """
+    usable = [run for run in runs if KERNEL in run.kernels and STOCK in run.kernels]
+    worse, better = (
+        sorted(lines, key=lambda line: -line.size)
+        for lines in (_worst(usable), _better(usable, short=True))
+    )
+    shown = [*worse[:MOST_WORSE], *better[: HEADLINE_ROWS - len(worse[:MOST_WORSE])]]
+    heads = ("workload", "what", f"{KERNEL} to stock", "seeds")
+    rows = [markdown_row(line.cells) for line in shown]
+    stale = any(_is_stale(run) for run in usable)
+    lines = [
+        markdown_row(heads),
+        markdown_row(["---", "---", "---:", "---:"]),
+        *rows,
+        "",
+        f"Worse on {len(worse)} workloads, better on {len(better)}: "
+        "[all of them](docs/use/overview.md). Worse: than the better of stock 6.12 and 7.3; "
+        f"better: than stock 6.12. Fewer than {MIN_PAIRS} seeds are no verdict.",
+        *(["", FOOTNOTE] if stale else []),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _worst(runs: Sequence[RunResult]) -> list[Line]:
+    """Return the families that are worse, each with the measure that is worst."""
+    judged = [_judged(run) for run in runs]
+    by_name = {run.experiment: run for run in judged}
+    lines = []
+    for family in harm(judged):
+        if family.largest <= ALLOWED:
+            continue
+        measure, worst = max(family.worst.items(), key=lambda item: item[1].ratio)
+        name = _name(by_name[worst.point], family.family)
+        what = "" if math.isinf(worst.ratio) else measure
+        cells = (name, f"**worse**: {what}".rstrip(": "), _worse_cell(worst), str(family.seeds))
+        lines.append(Line(family.largest, cells))
+    return lines
+
+
 def _table(heads: Sequence[str], lines: Sequence[Line]) -> list[str]:
     if not lines:
         return [f"nothing by more than {ALLOWED - 1:.0%}"]
@@ -63,7 +110,7 @@ def _table(heads: Sequence[str], lines: Sequence[Line]) -> list[str]:
     rows = [markdown_row(line.cells) for line in ordered[:MOST_ROWS]]
     rule = markdown_row(["---", *("---:" for _ in heads[1:])])
     more = len(ordered) - MOST_ROWS
-    rest = ["", f"and {more} more: [docs/use/results.md](docs/use/results.md)"] if more > 0 else []
+    rest = ["", f"and {more} more: [results.md](results.md)"] if more > 0 else []
     return [markdown_row(heads), rule, *rows, *rest]
 
 
@@ -111,8 +158,8 @@ def _worse_cell(worst: Worst | None) -> str:
     return f"**{times(worst.ratio)}**" if sure else times(worst.ratio)
 
 
-def _better(runs: Sequence[RunResult]) -> list[Line]:
-    """Return the workloads whose first headline figure is better."""
+def _better(runs: Sequence[RunResult], *, short: bool = False) -> list[Line]:
+    """Return the workloads whose first headline figure is better; `short`: as README has them."""
     lines = []
     for run in runs:
         (comparison,) = compare([Named(run.experiment, run)], baseline=STOCK)
@@ -125,6 +172,10 @@ def _better(runs: Sequence[RunResult]) -> list[Line]:
         if size is None or size < BETTER_FROM:
             continue
         what = f"{row.label} {ARROWS[row.better]}" if row.better else row.label
+        if short:
+            ours_only = (_name(run), f"better: {what}", _ratio(ours), _seeds(run))
+            lines.append(Line(size, ours_only))
+            continue
         shown = (_ratio(cells.get(name)) for name in ("6.12@classic", "7.3", KERNEL))
         published = times(row.published.ratio) if row.published else ""
         lines.append(Line(size, (_name(run), what, *shown, published, _seeds(run))))

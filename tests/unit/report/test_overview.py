@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""README's tables: what got worse above what got better, a line a workload."""
+"""The tables of README and docs/use/overview.md: worse above better, a line a workload."""
 
 from __future__ import annotations
 
@@ -61,6 +61,19 @@ def test_worse_stands_above_better_and_the_worst_first() -> None:
     ]
 
 
+def test_readme_has_the_worst_first_in_one_table() -> None:
+    runs = [run_of("bad", [120]), run_of("worst", [300], [150]), run_of("good", [100], [200])]
+    rows = [line for line in overview.headline(runs).splitlines() if line.startswith("|")]
+    assert rows[2:] == [
+        "| worst | **worse**: pages read | 3.00x | 1 |",
+        "| bad | **worse**: pages read | 1.20x | 1 |",
+        "| good | better: ops_per_second ↑ | 2.00x | 1 |",
+        "| worst | better: ops_per_second ↑ | 1.50x | 1 |",
+    ]
+    many = [run_of(f"w{at}", [110 + at], [150]) for at in range(20)]
+    assert len([line for line in overview.headline(many).splitlines() if "| 1 |" in line]) == 13
+
+
 def test_nothing_to_tell_and_other_states_are_said() -> None:
     text = overview.render([run_of("same", [100]), made_run({STOCK: {"x": [1.0]}})])
     assert text.count("nothing by more than 2%") == 2
@@ -72,7 +85,7 @@ def test_nothing_to_tell_and_other_states_are_said() -> None:
 
 def test_long_tables_are_cut_and_say_so() -> None:
     text = overview.render([run_of(f"w{at}", [110 + at]) for at in range(MOST_ROWS + 2)])
-    assert "and 2 more: [docs/use/results.md]" in text
+    assert "and 2 more: [results.md]" in text
 
 
 @pytest.mark.parametrize(
