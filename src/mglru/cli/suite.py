@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from mglru.build.build import Build
 from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
@@ -18,9 +17,9 @@ from mglru.machine.qemu import check_kvm
 from mglru.machine.registry import KVM
 from mglru.results.model import RunResult
 from mglru.results.output_file import STDOUT
-from mglru.run import prepared
 from mglru.run.boots import failures
 from mglru.run.kernels import build_all
+from mglru.run.needs import stock_build
 from mglru.source.kernel_id import parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite import table as suite_table
@@ -117,10 +116,7 @@ def _boot_missing(
     ui.note(f"{len(plan.families)} families, {len(plan.points)} points of {options.suite}")
     builds = build_all(plan.needed, own, ui, options.machine)
 
-    def stock() -> Build:
-        return build_all([prepared.KERNEL], own, ui)[prepared.KERNEL]
-
-    points = suite_run.prepare(plan, builds, stock, ui)
+    points = suite_run.prepare(plan, builds, stock_build(own, ui), ui)
     total = sum(len(point.jobs) for point in points)
     jobs = suite_run.begin(points, file, old, options.path)
     if old:

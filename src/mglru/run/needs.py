@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.spec import Experiment
 from mglru.guest.programs import guest_program
-from mglru.run.prepared import prepared_image
+from mglru.run.kernels import build_all
+from mglru.run.prepared import KERNEL, prepared_image
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,16 @@ class Ingredients:
 
     image: Path | None
     userland: Userland | None
+
+
+def stock_build(own: Sequence[Path], ui: Ui) -> Callable[[], Build]:
+    """Return what gives the build of `prepared.KERNEL`, building it when it is asked for.
+
+    Args:
+        own: the user's kernel sources.
+        ui: told of it.
+    """
+    return lambda: build_all([KERNEL], own, ui)[KERNEL]
 
 
 def get_ingredients(experiment: Experiment, stock: Callable[[], Build], ui: Ui) -> Ingredients:

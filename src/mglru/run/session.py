@@ -7,17 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mglru.build.build import Build
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment.spec import Experiment
 from mglru.machine.qemu import check_kvm
 from mglru.machine.registry import KVM, MACHINES, UML
 from mglru.results.model import BootRecord, ResultFile, RunResult
-from mglru.run import prepared
 from mglru.run.boots import Job, make_jobs, parallel_boots, run_jobs
 from mglru.run.kernels import build_all
-from mglru.run.needs import get_ingredients
+from mglru.run.needs import get_ingredients, stock_build
 from mglru.run.provenance import run_info
 from mglru.source.kernel_id import KernelId
 
@@ -98,7 +96,7 @@ class Session:
         self, experiment: Experiment, *, boots: int, seed: int, vary_seed: bool = True
     ) -> list[Job]:
         """Return the boots of an experiment on all kernels, when all that they need is there."""
-        found = get_ingredients(experiment, self._stock, self.ui)
+        found = get_ingredients(experiment, stock_build(self._own, self.ui), self.ui)
         return make_jobs(
             *(experiment, self.builds, found.image),
             boots=boots,
@@ -107,6 +105,3 @@ class Session:
             userland=found.userland,
             machine=self._machine,
         )
-
-    def _stock(self) -> Build:
-        return build_all([prepared.KERNEL], self._own, self.ui)[prepared.KERNEL]

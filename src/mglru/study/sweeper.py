@@ -14,10 +14,9 @@ from mglru.debian import packages
 from mglru.experiment.spec import Experiment
 from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
-from mglru.run import prepared
 from mglru.run.boots import make_jobs, parallel_boots
-from mglru.run.kernels import build_all, planned_builds
-from mglru.run.needs import get_ingredients
+from mglru.run.kernels import planned_builds
+from mglru.run.needs import get_ingredients, stock_build
 from mglru.run.provenance import run_info
 from mglru.source.kernel_id import KernelId
 from mglru.study.cluster.client import ClusterEngine
@@ -79,7 +78,7 @@ class Sweeper:
     def _point(
         self, settings: Settings, experiment: Experiment, builds: Mapping[KernelId, Build]
     ) -> Point:
-        found = get_ingredients(experiment, self._stock, self._ui)
+        found = get_ingredients(experiment, stock_build(self._own, self._ui), self._ui)
         boots, seed = self._plan.boots or experiment.boots or 1, self._plan.seed
         info = run_info(
             *(experiment, builds, found.image),
@@ -93,9 +92,6 @@ class Sweeper:
             *(experiment, builds, found.image), boots=boots, seed=seed, userland=found.userland
         )
         return Point(settings, info, [PointJob(settings, job) for job in jobs])
-
-    def _stock(self) -> Build:
-        return build_all([prepared.KERNEL], self._own, self._ui)[prepared.KERNEL]
 
     def engine(self) -> Engine:
         """Return what makes the boots; kernels are built where that is this machine."""
