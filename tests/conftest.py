@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
+from mglru.core import process
 from mglru.core.ui import Ui
+
+
+@pytest.fixture(autouse=True)
+def nothing_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that fails in the middle of boots ends its own, not those of the next tests."""
+    monkeypatch.setattr(process, "_cancelled", threading.Event())
 
 
 @pytest.fixture

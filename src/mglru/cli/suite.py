@@ -12,14 +12,9 @@ import click
 from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.machine.qemu import check_kvm
-from mglru.machine.registry import KVM
 from mglru.results.model import RunResult
 from mglru.results.output_file import STDOUT
 from mglru.run.boots import failures
-from mglru.run.kernels import build_all
-from mglru.run.needs import stock_build
 from mglru.source.kernel_id import parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite import table as suite_table
@@ -97,32 +92,11 @@ def run_suite(options: Options) -> int:
     suite_run.check_machine(plan)
     old = load_old(options.path, anew=options.anew)
     with SuiteFile(options.path) as file:
-        _boot_missing(plan, options, file, old, ui)
+        suite_run.make_missing(
+            plan, options.suite, options.own_sources, file, old, options.path, ui
+        )
         runs = [file.run(point.name) for point in plan.points]
     return _show(runs, options, ui)
-
-
-def _boot_missing(
-    plan: suite_run.Plan,
-    options: Options,
-    file: SuiteFile,
-    old: dict[str, RunResult],
-    ui: Ui,
-) -> None:
-    own = options.own_sources
-    if options.machine == KVM:
-        check_kvm()
-    packages.ensure(packages.ALL, ui)
-    ui.note(f"{len(plan.families)} families, {len(plan.points)} points of {options.suite}")
-    builds = build_all(plan.needed, own, ui, options.machine)
-
-    points = suite_run.prepare(plan, builds, stock_build(own, ui), ui)
-    total = sum(len(point.jobs) for point in points)
-    jobs = suite_run.begin(points, file, old, options.path)
-    if old:
-        ui.note(f"{options.path}: {total - len(jobs)} of {total} boots are there already")
-    if jobs:
-        suite_run.run_missing(jobs, total, file, ui, f"running the suite {options.suite}")
 
 
 def _show(runs: Sequence[RunResult], options: Options, ui: Ui) -> int:

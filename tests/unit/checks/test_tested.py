@@ -22,7 +22,7 @@ from mglru.checks.releases.attempt import (
     try_series,
 )
 from mglru.checks.releases.tested import describe_source, series_mark
-from mglru.cli.series.tested import Trial
+from mglru.checks.releases.trial import Trial
 from mglru.core import paths
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui

@@ -10,32 +10,21 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru.build.build import Build, build_kernel
-from mglru.build.recipe import make_recipe
 from mglru.checks.releases import file as tested_file
 from mglru.checks.releases.attempt import (
     SUITES,
     Candidate,
     candidates,
     package_name,
-    source_of,
-    try_series,
 )
-from mglru.checks.releases.tested import Tested, series_mark, tested_versions
+from mglru.checks.releases.tested import Tested, tested_versions
+from mglru.checks.releases.trial import EXPERIMENT, Trial
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import PATCHES
 from mglru.core.ui import Ui
 from mglru.debian import archive, packages
-from mglru.experiment.load import load_experiment
-from mglru.results.model import BootRecord
-from mglru.run.boots import failures, make_jobs, run_jobs
-from mglru.run.needs import get_ingredients
-from mglru.series.listing import Series, load_series
+from mglru.series.listing import load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
-from mglru.source.trees import Source, get_source
-
-# Makes, limits, reclaims and removes cgroups from several processes: more than a boot, in seconds.
-EXPERIMENT = "memcg-stress"
 
 
 @click.command()
@@ -121,72 +110,6 @@ def _wanted(
             f"Debian does not offer Linux {unknown[0]}", next_step=f"it has {', '.join(known)}"
         )
     return [each for each in found if not versions or each.version in versions]
-
-
-class Trial:
-    """Trying one series on candidates.
-
-    Args:
-        base: `6.12`.
-        series: the patches.
-        ui: gets the progress.
-        build: also build the kernels.
-        boot: also boot what was built.
-    """
-
-    def __init__(self, base: str, series: Series, ui: Ui, *, build: bool, boot: bool) -> None:
-        self._series = series
-        self._ui = ui
-        self._base = base
-        self._build = build
-        self._boot = boot
-
-    def known(self, candidate: Candidate) -> Tested | None:
-        """Return the record of a candidate if it is of this series and says all that is asked."""
-        for entry in tested_versions(self._base):
-            same = entry.version == candidate.version and entry.series == series_mark(self._series)
-            whole = entry.applies == "no" or (
-                not (self._build and entry.builds is None)
-                and not (self._boot and entry.builds and entry.boots is None)
-            )
-            if same and whole and entry.origin.endswith(f" {candidate.package_version}"):
-                return entry
-        return None
-
-    def run(self, candidate: Candidate, suites: Sequence[str], *, keep: bool) -> Tested:
-        """Try a candidate."""
-        made_on = get_source(self._base, note=self._ui.note)
-        with source_of(self._base, candidate, suites, self._ui, keep=keep) as source:
-            entry = try_series(
-                candidate,
-                source,
-                self._series,
-                ancestor=made_on.path,
-                build=self._make if self._build else None,
-                boot=self._check if self._boot else None,
-            )
-        self._ui.note(f"Linux {entry.version}: {entry.words}{entry.reason and ': '}{entry.reason}")
-        return entry
-
-    @property
-    def _kernel(self) -> KernelId:
-        return KernelId(self._base, series=True)
-
-    def _make(self, source: Source) -> Build:
-        return build_kernel(make_recipe(self._kernel, source), self._ui)
-
-    def _check(self, build: Build) -> list[str]:
-        packages.ensure(packages.TRY, self._ui)
-        experiment = load_experiment(EXPERIMENT, ())
-        image = get_ingredients(experiment, _no_kernel, self._ui).image
-        jobs = make_jobs(experiment, {self._kernel: build}, image, boots=1, seed=1)
-        records: list[BootRecord] = []
-        run_jobs(jobs, self._ui, records.append, 1)
-        return list(failures(records))
-
-
-def _no_kernel() -> Build:
-    raise AssertionError(f"the data of {EXPERIMENT} is not made in a guest")
 
 
 def _write(entry: Tested, directory: Path, ui: Ui, *, dry_run: bool) -> None:

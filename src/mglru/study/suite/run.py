@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from mglru.build.build import Build
 from mglru.core.errors import GuestDiedError, UsageError
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.experiment.filesystem import able_kernel
 from mglru.experiment.spec import Experiment
-from mglru.machine.registry import MACHINES
+from mglru.machine.qemu import check_kvm
+from mglru.machine.registry import KVM, MACHINES
 from mglru.results.model import BootRecord, RunInfo, RunResult
 from mglru.run import resume
 from mglru.run.boots import Job, make_jobs, parallel_boots, run_in_any_order, run_job
-from mglru.run.needs import get_ingredients
+from mglru.run.kernels import build_all
+from mglru.run.needs import get_ingredients, stock_build
 from mglru.run.provenance import run_info
 from mglru.source.kernel_id import KernelId
 from mglru.study.suite.families import Family
@@ -230,3 +234,41 @@ def _in_least_memory(experiment: Experiment) -> Experiment:
     return experiment.model_copy(
         update={"guest": experiment.guest.model_copy(update={"memory_mb": 64})}
     )
+
+
+def make_missing(
+    plan: Plan,
+    suite: str,
+    own: Sequence[Path],
+    file: SuiteFile,
+    old: Mapping[str, RunResult],
+    path: str,
+    ui: Ui,
+) -> None:
+    """Build what a suite needs, and make the boots that its file lacks.
+
+    Args:
+        plan: what to run.
+        suite: its name.
+        own: the user's kernel sources.
+        file: gets the boots.
+        old: what it had before, by run.
+        path: the file, as the user named it.
+        ui: gets the progress.
+
+    Raises:
+        UsageError: what is there is of something else.
+        LabError: no kernel, no data, no boot.
+    """
+    if plan.machine == KVM:
+        check_kvm()
+    packages.ensure(packages.ALL, ui)
+    ui.note(f"{len(plan.families)} families, {len(plan.points)} points of {suite}")
+    builds = build_all(plan.needed, own, ui, plan.machine)
+    points = prepare(plan, builds, stock_build(own, ui), ui)
+    total = sum(len(point.jobs) for point in points)
+    jobs = begin(points, file, old, path)
+    if old:
+        ui.note(f"{path}: {total - len(jobs)} of {total} boots are there already")
+    if jobs:
+        run_missing(jobs, total, file, ui, f"running the suite {suite}")
