@@ -41,7 +41,7 @@ def request(build: Build, *plan: str, limit: float = 60, virtual: bool = True) -
         image=build.image,
         init=guest_program("init"),
         plan=("lru_gen", *plan),
-        memory="512M",
+        memory_mb=512,
         seed=1,
         virtual_time=virtual,
         limit_seconds=limit,

@@ -27,7 +27,7 @@ from mglru.run.kept_logs import keep_logs
 from mglru.source.kernel_id import KernelId
 
 VARIANT = ("kunit", "")
-MEMORY = "256M"
+MEMORY_MB = 256
 LIMIT_SECONDS = 300
 PARSE_LIMIT_SECONDS = 60
 PARSER = Path("tools/testing/kunit")
@@ -185,7 +185,7 @@ def run_kunit(build: Build, only: str | None = None) -> KunitReport:
         image=build.image,
         init=guest_program("init"),
         plan=(*(f"symbol\t{name}" for name in proofs), *_PLAN),
-        memory=MEMORY,
+        memory_mb=MEMORY_MB,
         seed=1,
         virtual_time=True,
         limit_seconds=LIMIT_SECONDS,

@@ -31,7 +31,7 @@ from mglru.disk.root import PLAN, host_programs, libraries, make_root, userland_
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
 from mglru.machine.cpus import one_cpu
-from mglru.machine.request import Boot, BootRequest, Lines, check_started, size_bytes, wait
+from mglru.machine.request import Boot, BootRequest, Lines, check_started, wait
 
 QEMU = "qemu-system-x86_64"
 KVM_DEVICE = Path("/dev/kvm")
@@ -212,7 +212,7 @@ def _kernel_words(
     return (
         *("earlyprintk=serial,ttyS0,115200", "console=hvc0", VIRTIO_WORD),
         # The rest of the low memory is nobody's.
-        f"mem={size_bytes(request.memory) >> 20}M",
+        f"mem={request.memory_mb}M",
         *(f"memmap={image.megabytes}M${image.address:#x}" for image in images),
         f"phram.phram={_phram(images[-1])}",
         *("root=/dev/mtdblock0", "rootfstype=ext4", "ro"),
@@ -291,9 +291,9 @@ def boot(request: BootRequest, directory: Path, *, accelerator: Accelerator = CO
         LabError: the guest could not start at all: no QEMU, no KVM, no memory.
         UsageError: more memory than the board has room for.
     """
-    if size_bytes(request.memory) > LOW_MB << 20:
+    if request.memory_mb > LOW_MB:
         raise UsageError(
-            f"a guest on QEMU has at most {LOW_MB} MB of memory, not {request.memory}",
+            f"a guest on QEMU has at most {LOW_MB} MB of memory, not {request.memory_mb}",
             next_step=f"--set guest.memory_mb={LOW_MB}, or less",
         )
     if accelerator is KVM:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -14,9 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mglru.core import process
-from mglru.core.errors import GuestDiedError, LabError
-
-_SIZE = re.compile(r"(\d+)([MG])")
+from mglru.core.errors import GuestDiedError
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class BootRequest:
         image: the kernel.
         init: the guest's first process (a host path).
         plan: lines for it, see guest/init/init.c.
-        memory: the guest's memory, as `2G`.
+        memory_mb: the guest's memory.
         seed: makes all of the kernel's randomness, on virtual time.
         virtual_time: the guest's clock is not the host's; on User Mode Linux computing is free
             then, and only waiting takes time.
@@ -44,7 +41,7 @@ class BootRequest:
     image: Path
     init: Path
     plan: tuple[str, ...]
-    memory: str
+    memory_mb: int
     seed: int
     virtual_time: bool
     limit_seconds: float
@@ -85,18 +82,6 @@ class Boot:
     def reported(self) -> bytes:
         """All that the guest reported; what comes last on the channel comes last here, too."""
         return self.samples.read_bytes() + b"\n" + self.channel.read_bytes()
-
-
-def size_bytes(text: str) -> int:
-    """Read a size such as `512M` or `2G`.
-
-    Raises:
-        LabError: not a size.
-    """
-    match = _SIZE.fullmatch(text)
-    if not match:
-        raise LabError(f"'{text}' is not a size", next_step="write it as 512M or 2G")
-    return int(match[1]) << {"M": 20, "G": 30}[match[2]]
 
 
 class Lines:

@@ -14,19 +14,19 @@ from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.guest.places import guest_path
 from mglru.machine.cpus import one_cpu
-from mglru.machine.request import Boot, BootRequest, Lines, check_started, size_bytes, wait
+from mglru.machine.request import Boot, BootRequest, Lines, check_started, wait
 
 # What UML says when the host forbids it to trace its own child processes.
 _NO_PTRACE = re.compile(r"ptrace.*(Operation not permitted|failed)|can't trace", re.IGNORECASE)
 
 
-def _memory_directory(memory: str) -> Path:
+def _memory_directory(megabytes: int) -> Path:
     """Choose where UML keeps the guest's memory: /dev/shm, or the cache where that is too small.
 
     Containers often have a /dev/shm of 64 MB; the guest would die of SIGBUS in its middle.
     """
     shared = Path("/dev/shm")  # noqa: S108
-    needed = size_bytes(memory)
+    needed = megabytes << 20
     if shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > needed:
         return shared
     return cache_dir("memory")
@@ -60,7 +60,7 @@ def command_line(
         "setarch",
         "-R",
         str(request.image),
-        f"mem={request.memory}",
+        f"mem={request.memory_mb}M",
         "root=/dev/root",
         "rootfstype=hostfs",
         "ro",
@@ -102,7 +102,7 @@ def boot(request: BootRequest, directory: Path) -> Boot:
             env={
                 "PATH": os.environ.get("PATH", os.defpath),
                 "HOME": str(directory),
-                "TMPDIR": str(_memory_directory(request.memory)),
+                "TMPDIR": str(_memory_directory(request.memory_mb)),
             },
             pass_fds=numbers,
             next_step="install util-linux",

@@ -218,7 +218,7 @@ def _request(job: Job) -> BootRequest:
         image=job.build.image,
         init=guest_program("init"),
         plan=make_plan(experiment, inputs),
-        memory=f"{memory_mb}M",
+        memory_mb=memory_mb,
         seed=job.seed,
         virtual_time=experiment.time != "real",
         limit_seconds=experiment.limit_seconds,

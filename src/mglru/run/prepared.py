@@ -104,7 +104,7 @@ def _make(
             image=kernel.image,
             init=guest_program("init"),
             plan=make_preparation(experiment, inputs, staging),
-            memory=f"{spec.memory_mb}M",
+            memory_mb=spec.memory_mb,
             seed=SEED,
             virtual_time=True,
             limit_seconds=LIMIT_SECONDS,

@@ -195,7 +195,7 @@ def test_a_host_that_forbids_ptrace_is_told_apart(build: Build, tmp_path: Path) 
     program = (
         "from pathlib import Path; from mglru.machine.uml import *\n"
         f"boot(BootRequest(Path({str(build.image)!r}), Path({str(guest_program('init'))!r}), (), "
-        f"'512M', 1, True, 30), Path({str(tmp_path / 'boot')!r}))"
+        f"512, 1, True, 30), Path({str(tmp_path / 'boot')!r}))"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
     outcome = subprocess.run(

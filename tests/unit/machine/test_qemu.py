@@ -39,9 +39,9 @@ from mglru.source.trees import cached
 GB = 1 << 30
 
 
-def a_request(tmp_path: Path, memory: str = "512M") -> BootRequest:
+def a_request(tmp_path: Path, memory_mb: int = 512) -> BootRequest:
     return BootRequest(
-        tmp_path / "vmlinux", Path("/init"), (), memory, 7, virtual_time=True, limit_seconds=60
+        tmp_path / "vmlinux", Path("/init"), (), memory_mb, 7, virtual_time=True, limit_seconds=60
     )
 
 
@@ -119,7 +119,7 @@ def test_one_node_is_not_made_by_cutting(tmp_path: Path) -> None:
 
 def test_more_memory_than_the_board_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at most 3072 MB") as caught:
-        qemu.boot(a_request(tmp_path, "4G"), tmp_path)
+        qemu.boot(a_request(tmp_path, 4096), tmp_path)
     assert "guest.memory_mb=3072" in caught.value.next_step
 
 
@@ -327,7 +327,7 @@ def run(
 
 def small_guest(init: Path, *plan: str, limit_seconds: float) -> BootRequest:
     image = builds()[KernelId.parse("6.12")].image
-    return BootRequest(image, init, plan, "512M", 1, virtual_time=True, limit_seconds=limit_seconds)
+    return BootRequest(image, init, plan, 512, 1, virtual_time=True, limit_seconds=limit_seconds)
 
 
 @pytest.mark.qemu

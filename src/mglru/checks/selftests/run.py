@@ -125,7 +125,7 @@ def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> K
         image=build.image,
         init=guest_program("init"),
         plan=tuple(_plan(build, programs, image)),
-        memory=f"{MEMORY_MB}M",
+        memory_mb=MEMORY_MB,
         seed=1,
         # The programs wait for things by looking again and again.
         virtual_time=board.time == "instructions",
