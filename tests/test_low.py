@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Part 1 of the series in a guest: what is below memory.low, in a machine that is short of memory."""
+"""Part 1 of the series in a guest: memory.low in a machine that is short of memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DISK = (
     "disk\tdata\tsize=1200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
     "spawn\thold\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
 )
-# 64 MiB, and memory.low of 80: nothing is taken of them while the stream has pages, and it has many.
+# 64 MiB below a memory.low of 80: nothing is taken of them while the stream has pages.
 BESIDE_A_STREAM = (
     "cd $MGLRU_CGROUP; echo +memory >cgroup.subtree_control; mkdir kept stream; "
     "echo 80M >memory.low; echo 80M >kept/memory.low; "
