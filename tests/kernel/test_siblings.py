@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Part 1 of the series in a guest: cgroups below one limit give by their sizes."""
+"""Part 1 of the series in a guest: cgroups below one limit, of which one comes late."""
 
 from __future__ import annotations
 

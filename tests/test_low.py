@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Part 1 of the series in a guest: memory.low in a machine that is short of memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mglru.selfcheck import GUEST_KERNELS
+from mglru.uml import boot
+from test_guest import CGROUP, kernel_build, read_report, request
+
+pytestmark = pytest.mark.guest
+
+SERIES = GUEST_KERNELS[1]
+# What was never written to it takes no memory: a stream of more than the guest has.
+DISK = (
+    "disk\tdata\tsize=1200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
+    "spawn\thold\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
+)
+# 64 MiB below a memory.low of 80: nothing is taken of them while the stream has pages.
+BESIDE_A_STREAM = (
+    "cd $MGLRU_CGROUP; echo +memory >cgroup.subtree_control; mkdir kept stream; "
+    "echo 80M >memory.low; echo 80M >kept/memory.low; "
+    "(echo 0 >kept/cgroup.procs; dd if=/dev/data of=/dev/null bs=1M count=64 2>/dev/null); "
+    "(echo 0 >stream/cgroup.procs; dd if=/dev/data of=/dev/null bs=1M skip=64 2>/dev/null); "
+    "test $(sed -n 's/^pgsteal //p' stream/memory.stat) -gt 100000 && "
+    "grep -qx 'pgsteal 0' kept/memory.stat && grep -qx 'low 0' kept/memory.events"
+)
+
+
+def test_nothing_is_taken_below_memory_low_beside_a_stream(tmp_path: Path) -> None:
+    plan = [
+        *DISK,
+        "cgroup\t2",
+        f"mkdir\t{CGROUP}",
+        f"env\tMGLRU_CGROUP\t{CGROUP}",
+        f"step\tbeside\t-\t/bin/sh\t-c\t{BESIDE_A_STREAM}",
+    ]
+    report = read_report(boot(request(kernel_build(SERIES), *plan), tmp_path))
+    (done,) = report.steps
+    assert not done.failed
