@@ -18,7 +18,7 @@
  *
  * Metrics: groups_created, retained_pages and reused_pages (of all groups),
  * charged_peak_share (of the limit, the most that was seen), wrong_pages, and
- * what is left at the end, in pages, which has to be 0: retained_left; left_file,
+ * what is left at the end, in pages, which has to be 0: left_file,
  * left_file_mapped, left_file_dirty, left_file_writeback, left_inactive_file,
  * left_active_file of all groups together; root_file_drift, by how much the
  * root's memory.stat differs from /proc/vmstat.
@@ -303,10 +303,9 @@ static void make_group(const char *group)
 	snprintf(path, sizeof(path), "%s/memory.max", group);
 	snprintf(limit, sizeof(limit), "%dM", (int)(4 + pick(8)));
 	lab_write(path, limit);
-	/* It is inherited; some do without. */
+	/* Whatever is inherited; some do without. */
 	snprintf(path, sizeof(path), "%s/memory.retain", group);
-	if (!pick(5))
-		lab_try_write(path, "0");
+	lab_try_write(path, pick(5) ? "1" : "0");
 }
 
 /* With what is charged to it, and what was. */
@@ -343,6 +342,10 @@ static void disturb(const char *group)
 		break;
 	case 6:
 		lab_try_write("/proc/sys/vm/drop_caches", "1");
+		break;
+	case 7:
+		/* Either the parent or the root group is given what is retained. */
+		lab_try_write(PARENT "/memory.retain", pick(2) ? "1" : "0");
 		break;
 	default:
 		break;
@@ -452,9 +455,8 @@ static int report_rest(void)
 	static const char *const names[] = {
 		"file", "file_mapped", "file_dirty", "file_writeback", "inactive_file", "active_file",
 	};
-	int rest = lab_value("/proc/vmstat", "nr_retained") != 0;
+	int rest = 0;
 
-	lab_metric("retained_left", lab_value("/proc/vmstat", "nr_retained"));
 	lab_metric("groups_left", lab_value(PARENT "/cgroup.stat", "nr_dying_descendants"));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		long left = lab_value(PARENT "/memory.stat", names[i]) / (long)PAGE;

@@ -8,8 +8,6 @@
  *				large as the file system has them; then groups with limits
  *				about as small as a folio use it
  *	retain_ways poison FILE	writes it so, and has some of what is retained fail
- *	retain_ways v1 FILE	the memory controller goes from cgroup v2 to v1 while pages
- *				are retained; ends on v1
  *
  * The group under test ($MGLRU_CGROUP) has the limit and the switch; but for `uring`
  * the program stays outside, and has children for it. What cannot be done at all ends
@@ -65,9 +63,10 @@ static long number_in(const char *group, const char *file)
 	return atol(text);
 }
 
+/* What the root group was given by groups with a limit, at most. */
 static long retained(void)
 {
-	return lab_value(VMSTAT, "nr_retained");
+	return lab_value(ROOT "/memory.stat", "retained") / (long)PAGE;
 }
 
 static const char *tested_group(void)
@@ -447,178 +446,13 @@ static int large(const char *path)
 	return failed;
 }
 
-/* ---- cgroup v1 takes the controller over */
-
-static void try_often(int (*attempt)(void), const char *what)
-{
-	for (int i = 0; attempt(); i++) {
-		if (i == TRIES)
-			lab_die("cannot %s", what);
-		lab_sleep_ns(WAIT_NSEC);
-	}
-}
-
-/* A removed group is in the way of v1 as long as anything is charged to it. */
-static int empty_tested_group(void)
-{
-	const char *group = tested_group();
-
-	lab_try_write(path_of(group, "memory.reclaim"), "64M");
-	if (lab_value(path_of(group, "memory.stat"), "file") ||
-	    lab_value(path_of(group, "memory.stat"), "anon"))
-		return 1;
-	/* These figures may be so old. */
-	lab_sleep_ns(STAT_AGE_NSEC);
-	return lab_value(path_of(group, "memory.stat"), "file") ||
-	       lab_value(path_of(group, "memory.stat"), "anon");
-}
-
-static int remove_tested_group(void)
-{
-	return rmdir(tested_group());
-}
-
-static int use_nothing(const char *path)
-{
-	return !path;
-}
-
-/*
- * A processor's stock of charges holds on to its group when it is used up, until
- * another group is charged there.
- */
-static int wait_for_the_dead(void)
-{
-	const char *other = ROOT "/other";
-
-	if (!lab_value(ROOT "/cgroup.stat", "nr_dying_descendants"))
-		return 0;
-	if (mkdir(other, 0755) && errno != EEXIST)
-		lab_die("cannot create group %s", other);
-	use_in(other, use_nothing, "");
-	rmdir(other);
-	return 1;
-}
-
-static int leave_v2(void)
-{
-	return umount(ROOT);
-}
-
-static int enter_v1(void)
-{
-	return mount("cgroup", ROOT, "cgroup", 0, "memory");
-}
-
-/* Take all that is free and half of what is retained, and give it back. */
-static void need_memory(void)
-{
-	size_t size = lab_value(VMSTAT, "nr_free_pages") + retained() / 2;
-	pid_t child = fork();
-	int status;
-
-	if (!child) {
-		char *memory = mmap(NULL, size * PAGE, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-		_exit(memory == MAP_FAILED);
-	}
-	waitpid(child, &status, 0);
-	lab_metric("v1_need_failed", status != 0);
-}
-
-/*
- * A process with the file mapped moves to a group that takes its pages along
- * (memory.move_charge_at_immigrate): those that the root group has of the file, too.
- */
-static void move_charges(const char *group, const char *path)
-{
-	int file = open_file(path, O_RDONLY);
-	long before = retained(), half = size_of(file) / 2;
-	volatile char *map;
-	pid_t child;
-
-	lab_write(path_of(group, "memory.move_charge_at_immigrate"), "3");
-	child = fork();
-	if (!child) {
-		map = mmap(NULL, 4 * MB, PROT_READ, MAP_SHARED, file, half);
-		if (map == MAP_FAILED)
-			lab_die("cannot map %s", path);
-		/* Only where there are page tables is anything looked for. */
-		for (size_t at = 0; at < 4 * MB; at += 2 * MB)
-			(void)map[at];
-		lab_write(path_of(group, "cgroup.procs"), "0");
-		_exit(0);
-	}
-	waitpid(child, NULL, 0);
-	lab_metric("v1_moved", before - retained());
-	lab_metric("v1_moved_cache", lab_value(path_of(group, "memory.stat"), "cache") / (long)PAGE);
-	close(file);
-}
-
-static void use_on_v1(const char *path)
-{
-	const char *group = tested_group();
-	long reused = lab_value(VMSTAT, "pgretain_reuse"), kept = lab_value(VMSTAT, "pgretain");
-	long read = lab_value(VMSTAT, "pgpgin"), before = retained();
-
-	lab_write(path_of(group, "memory.limit_in_bytes"), "10M");
-	lab_metric("v1_read_failed", use_in(group, use_read, path));
-	lab_metric("v1_reused", lab_value(VMSTAT, "pgretain_reuse") - reused);
-	lab_metric("v1_taken", before - retained());
-	lab_metric("v1_retained", lab_value(VMSTAT, "pgretain") - kept);
-	lab_metric("v1_read_kb", lab_value(VMSTAT, "pgpgin") - read);
-	lab_metric("v1_peak", number_in(group, "memory.max_usage_in_bytes") / PAGE);
-	lab_metric("v1_charged", number_in(group, "memory.usage_in_bytes") / PAGE);
-	lab_metric("v1_statistics", lab_value(path_of(group, "memory.stat"), "pgpgin") -
-					    lab_value(path_of(group, "memory.stat"), "pgpgout"));
-	lab_metric("v1_cache", lab_value(path_of(group, "memory.stat"), "cache") / (long)PAGE);
-}
-
-static void take_over(void)
-{
-	try_often(empty_tested_group, "reclaim all that the group has");
-	try_often(remove_tested_group, "remove the group");
-	try_often(wait_for_the_dead, "get rid of the group");
-	lab_write(ROOT "/cgroup.subtree_control", "-memory");
-	try_often(leave_v2, "unmount cgroup v2");
-	try_often(enter_v1, "mount cgroup v1");
-}
-
-static int v1(const char *path)
-{
-	const char *group = tested_group();
-	long before;
-
-	/* What the file system holds of its metadata shall not be charged to the group. */
-	if (use_read(path))
-		lab_die("cannot read %s", path);
-	lab_write("/proc/sys/vm/drop_caches", "1");
-	if (use_in(group, use_read, path))
-		lab_die("cannot read %s", path);
-	lab_metric("v2_retained", retained());
-	take_over();
-	lab_metric("v1_found", retained());
-
-	if (mkdir(group, 0755))
-		lab_die("cannot create group %s", group);
-	lab_metric("v1_has_switch", !access(path_of(group, "memory.retain"), F_OK));
-	move_charges(group, path);
-	before = retained();
-	need_memory();
-	lab_metric("v1_reclaimed", before - retained());
-	use_on_v1(path);
-	lab_metric("v1_left", retained());
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	/* From outside of the group, so that they say when to count. */
 	static const struct {
 		const char *name;
 		int (*go)(const char *path);
-	} ways[] = { { "large", large }, { "poison", fail_memory }, { "v1", v1 } };
+	} ways[] = { { "large", large }, { "poison", fail_memory } };
 	const char *way = argc > 1 ? argv[1] : "", *path = argc > 2 ? argv[2] : NULL;
 	int failed;
 
@@ -644,5 +478,5 @@ int main(int argc, char **argv)
 		return failed;
 	}
 	errno = 0;
-	lab_die("retain_ways: uring, large, poison or v1 and a file, or folios");
+	lab_die("retain_ways: uring, large or poison and a file, or folios");
 }

@@ -5,7 +5,7 @@
  *
  * Metrics, all 0 where nothing is wrong:
  *	left_NAME		memory.stat of the groups, which are all removed, in pages
- *	more_NAME		of /proc/vmstat (isolated, dirty, retained), than at the start
+ *	more_NAME		of /proc/vmstat (isolated, dirty), than at the start
  *	zone_drift_LIST		size of a list by its zones, less that by its nodes
  *	group_drift_LIST	by the root group's memory.stat, less that by /proc/vmstat
  *	lru_gen_drift_anon, _file	by debugfs lru_gen, less that by the nodes; the largest
@@ -32,7 +32,7 @@
 /* Of /proc/vmstat, what has to be as it was. */
 static const char *const kept[] = {
 	"nr_isolated_anon", "nr_isolated_file", "nr_mlock", "nr_dirty", "nr_writeback",
-	"nr_shmem", "nr_swapcached", "nr_unevictable", "nr_retained",
+	"nr_shmem", "nr_swapcached", "nr_unevictable",
 };
 #define NR_KEPT (sizeof(kept) / sizeof(*kept))
 
