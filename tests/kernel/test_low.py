@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mglru.selfcheck import GUEST_KERNELS
-from mglru.uml import boot
-from test_guest import CGROUP, kernel_build, read_report, request
+from mglru.checks.ci import GUEST_KERNELS
+from mglru.machine.uml import boot
+from support.guests import CGROUP, kernel_build, read_report, request
 
 pytestmark = pytest.mark.guest
 
