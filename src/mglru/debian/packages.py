@@ -60,7 +60,11 @@ DEB = {
     "openssl": "makes the key that signs modules",
 }
 # `series check --matrix`; the cross compilers are in checks/matrix/config.py.
-MATRIX = {**KERNEL_BUILD, "sparse": "checks kernel sources (address spaces, locks, endianness)"}
+MATRIX = {
+    **KERNEL_BUILD,
+    "libelf-dev": QEMU["libelf-dev"],
+    "sparse": "checks kernel sources (address spaces, locks, endianness)",
+}
 # `mglru test` looks at the report's page; to make one needs no browser.
 TEST = {
     **ALL,
