@@ -7,28 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from mglru.results.model import (
     BootRecord,
-    ExperimentProvenance,
     Headline,
-    KernelProvenance,
-    MachineProvenance,
-    Provenance,
     RunInfo,
     RunResult,
 )
+from support.provenance import SERIES, patched, provenance
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
-
-
-def kernel(name: str, series: str = "5" * 64, build: str = "0123456789ab") -> KernelProvenance:
-    """What a kernel was built from; stock kernels have no series."""
-    return KernelProvenance(
-        release="6.12.117",
-        base_version="6.12.117",
-        series_sha256=series if "+next" in name else None,
-        config_sha256="c" * 64,
-        compiler="gcc",
-        build=build,
-    )
 
 
 def made_info(
@@ -37,7 +22,7 @@ def made_info(
     experiment: str = "lagged:far",
     boots: int = 1,
     seed: int = 1,
-    series: str = "5" * 64,
+    series: str = SERIES,
     headline: Sequence[Headline] = (),
 ) -> RunInfo:
     """Describe a run in virtual time."""
@@ -47,12 +32,7 @@ def made_info(
         seed=seed,
         kernels=list(kernels),
         boots=boots,
-        provenance=Provenance(
-            kernels={name: kernel(name, series) for name in kernels},
-            machine=MachineProvenance(virtual_time=True),
-            experiment=ExperimentProvenance(sha256="e" * 64),
-            seed=seed,
-        ),
+        provenance=provenance({name: patched(name, series) for name in kernels}, seed=seed),
         headline=list(headline),
     )
 
@@ -62,7 +42,7 @@ def made_run(
     *,
     experiment: str = "lagged:far",
     seed: int = 1,
-    series: str = "5" * 64,
+    series: str = SERIES,
     headline: Sequence[Headline] = (),
     problems: Mapping[str, Sequence[int]] | None = None,
 ) -> RunResult:

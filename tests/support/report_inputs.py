@@ -12,11 +12,7 @@ from mglru.report.inputs import Inputs
 from mglru.results.compare import Named
 from mglru.results.model import (
     BootRecord,
-    ExperimentProvenance,
     Headline,
-    KernelProvenance,
-    MachineProvenance,
-    Provenance,
     Published,
     RunInfo,
     RunResult,
@@ -25,6 +21,7 @@ from mglru.results.timeline import Timeline
 from mglru.series.listing import load_series
 from mglru.study.bound.file import Bound
 from mglru.study.sweep.file import Sweep, SweepPoint
+from support.provenance import provenance
 
 KERNELS = ("6.12@classic", "6.12", "7.3", "6.12+next")
 REFAULTS = "workingset_refault_file"
@@ -39,21 +36,10 @@ def make_run(
     **parts: Any,
 ) -> RunResult:
     """A run from {kernel: {metric: value}}; later boots are a little slower; with a histogram."""
-    made_by = Provenance(
-        kernels={
-            kernel: KernelProvenance(
-                release=f"6.12.117-{kernel}",
-                base_version="6.12.117",
-                series_sha256=(series or {}).get(kernel),
-                config_sha256="c" * 64,
-                compiler="gcc 14",
-                build="b",
-            )
-            for kernel in values
-        },
-        machine=MachineProvenance(virtual_time=True, options={"memory_mb": 2048}),
-        experiment=ExperimentProvenance(sha256="e" * 64, parameters=parts.get("parameters", {})),
-        seed=1,
+    made_by = provenance(
+        {kernel: (series or {}).get(kernel) for kernel in values},
+        options={"memory_mb": 2048},
+        parameters=parts.get("parameters"),
     )
     info = RunInfo(
         experiment=experiment,

@@ -13,17 +13,14 @@ from pydantic import JsonValue
 
 from mglru.results.model import (
     BootRecord,
-    ExperimentProvenance,
     Headline,
-    KernelProvenance,
-    MachineProvenance,
-    Provenance,
     RunInfo,
     RunResult,
 )
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep.file import Sweep, SweepPoint
 from mglru.study.sweep.points import Settings, combinations
+from support.provenance import provenance
 
 PYTHON = sys.executable
 KERNELS = ["6.12", "6.12+next"]
@@ -38,16 +35,6 @@ SMALL = (
 
 def info(settings: Settings, **changes: object) -> RunInfo:
     """A run as it would be at a point."""
-    kernels = {
-        name: KernelProvenance(
-            release="6.12.117",
-            base_version="6.12.117",
-            config_sha256="c" * 64,
-            compiler="gcc 12.2.0",
-            build="0123456789ab",
-        )
-        for name in KERNELS
-    }
     parameters: dict[str, JsonValue] = {key: str(value) for key, value in settings.items()}
     run = RunInfo(
         experiment="ycsb-b",
@@ -55,12 +42,7 @@ def info(settings: Settings, **changes: object) -> RunInfo:
         seed=1,
         kernels=KERNELS,
         boots=1,
-        provenance=Provenance(
-            kernels=kernels,
-            machine=MachineProvenance(virtual_time=True),
-            experiment=ExperimentProvenance(sha256="e" * 64, parameters=parameters),
-            seed=1,
-        ),
+        provenance=provenance(dict.fromkeys(KERNELS), parameters=parameters),
         headline=[Headline(name="ops_per_second", better="higher", label="ops/s")],
     )
     return run.model_copy(update=changes)

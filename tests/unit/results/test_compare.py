@@ -18,17 +18,14 @@ from mglru.results.compare import Comparison, Named, compare, load_named
 from mglru.results.marks import Mark
 from mglru.results.model import (
     BootRecord,
-    ExperimentProvenance,
     Headline,
-    KernelProvenance,
-    MachineProvenance,
-    Provenance,
     Published,
     RunInfo,
     RunResult,
     save,
 )
 from mglru.study import selftest
+from support.provenance import provenance
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
 
@@ -51,20 +48,8 @@ def make_run(
         seed=seed,
         kernels=list(values),
         boots=boots or asked,
-        provenance=Provenance(
-            kernels={
-                kernel: KernelProvenance(
-                    release="6.12.117",
-                    base_version="6.12.117",
-                    config_sha256="c" * 64,
-                    compiler="gcc",
-                    build="b",
-                )
-                for kernel in values
-            },
-            machine=MachineProvenance(virtual_time=virtual_time, options=dict(options or {})),
-            experiment=ExperimentProvenance(sha256="e" * 64),
-            seed=seed,
+        provenance=provenance(
+            dict.fromkeys(values), seed=seed, virtual_time=virtual_time, options=options
         ),
         headline=[
             Headline(name="ops_per_second", better="higher"),

@@ -16,11 +16,7 @@ from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.results.model import (
     FORMAT,
     BootRecord,
-    ExperimentProvenance,
     Headline,
-    KernelProvenance,
-    MachineProvenance,
-    Provenance,
     Published,
     ResultFile,
     RunInfo,
@@ -28,20 +24,9 @@ from mglru.results.model import (
     load,
     save,
 )
+from support.provenance import patched, provenance
 
 STOCK, NEXT = "6.12", "6.12+next"
-
-
-def kernel(name: str) -> KernelProvenance:
-    return KernelProvenance(
-        release="6.12.117",
-        base_version="6.12.117",
-        series_sha256="5" * 64 if "next" in name else None,
-        lab_series_sha256="1" * 64,
-        config_sha256="c" * 64,
-        compiler="gcc 12.2.0",
-        build="0123456789ab",
-    )
 
 
 @pytest.fixture
@@ -52,11 +37,11 @@ def info() -> RunInfo:
         seed=7,
         kernels=[STOCK, NEXT],
         boots=3,
-        provenance=Provenance(
-            kernels={name: kernel(name) for name in (STOCK, NEXT)},
-            machine=MachineProvenance(virtual_time=True, options={"memory": "2G"}),
-            experiment=ExperimentProvenance(sha256="e" * 64, parameters={"threads": 32}),
+        provenance=provenance(
+            {name: patched(name) for name in (STOCK, NEXT)},
             seed=7,
+            options={"memory": "2G"},
+            parameters={"threads": 32},
         ),
         headline=[Headline(name="ops_per_second", better="higher")],
         published={"ops_per_second": Published(before=100, after=127.6)},
