@@ -15,6 +15,7 @@
  * Metrics: start_mean_ms, start_p50_ms, start_p90_ms, start_p95_ms.
  */
 #include "lab.h"
+#include "child.h"
 #include "latency.h"
 
 #include <errno.h>
@@ -23,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_APPS 64
@@ -72,26 +72,18 @@ static void run_app(const struct app *app)
 		lab_die("app_launch: cannot open /dev/null in %s", root);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	execl("/bin/sh", "sh", "-c", app->command, NULL);
-	lab_die("app_launch: cannot start a shell in %s", root);
+	child_become_shell("-c", app->command);
 }
 
 /* Returns how long the start took, in ns. */
 static uint64_t start(const struct app *app)
 {
 	uint64_t begin = lab_now_ns();
-	int status;
-	pid_t child = fork();
+	pid_t child = child_fork();
 
-	if (child < 0)
-		lab_die("app_launch: cannot fork");
 	if (!child)
 		run_app(app);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	errno = 0;
-	if (status)
-		lab_die("app_launch: '%s' failed (wait status %d)", app->command, status);
+	child_check(child_wait(child), "app_launch: '%s'", app->command);
 	lab_sleep_ns(app->cpu_ns);
 	return lab_now_ns() - begin;
 }

@@ -30,6 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
+
 #define PAGE_BYTES 4096UL
 #define MB (1UL << 20)
 #define MAX_MB (1UL << 20)
@@ -181,10 +183,8 @@ static void __attribute__((noreturn)) allocate(uint64_t number)
 /* Number 0 reads, the others allocate. */
 static pid_t start(uint64_t number)
 {
-	pid_t child = fork();
+	pid_t child = child_fork();
 
-	if (child < 0)
-		lab_die("cannot fork");
 	if (child)
 		return child;
 	signal(SIGTERM, SIG_DFL);
@@ -203,11 +203,9 @@ static void wait_for_allocators(void)
 
 		if (wait(&status) < 0)
 			continue;
-		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		if (child_was_killed(status))
 			return;
-		errno = 0;
-		if (status)
-			lab_die("oom_aging: a process failed (status %#x)", status);
+		child_check(status, "oom_aging: a process");
 		left--;
 	}
 }

@@ -46,13 +46,12 @@
 #include "patterns.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "lab.h"
 
 #define MAX_OPERATIONS (1 << 21)
@@ -354,23 +353,16 @@ static void *run_shell(void *argument)
 {
 	struct thread *thread = argument;
 	struct actor *actor = thread->actor;
-	pid_t child = fork();
+	pid_t child = child_fork();
 	int status;
 
-	if (child < 0)
-		lab_die("cannot fork");
 	if (!child) {
-		lab_write("/proc/self/oom_score_adj", "1000");
-		execl("/bin/sh", "sh", "-ec", actor->command, NULL);
-		lab_die("cannot start /bin/sh");
+		child_offer();
+		child_become_shell("-ec", actor->command);
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	errno = 0;
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		lab_die("patterns: '%s' died of signal %d", actor->command, WTERMSIG(status));
-	if (WIFEXITED(status) && WEXITSTATUS(status))
-		lab_die("patterns: '%s' ended with status %d", actor->command, WEXITSTATUS(status));
+	status = child_wait(child);
+	if (!child_was_killed(status))
+		child_check(status, "patterns: '%s'", actor->command);
 	/* What was killed for want of memory did not take the time that its work takes. */
 	actor->nsec = status ? 0 : lab_now_ns() - actor->begin_ns;
 	free(thread);

@@ -14,6 +14,7 @@
  * the parts of the requests that took so many buckets.
  */
 #include "lab.h"
+#include "child.h"
 #include "latency.h"
 
 #include <errno.h>
@@ -110,17 +111,14 @@ static void start_worker(int index, char **argv)
 	/* Close-on-exec, so that a worker does not keep another one's pipes open. */
 	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
 		lab_die("worker_load: no pipes");
-	child = fork();
-	if (child < 0)
-		lab_die("worker_load: cannot fork");
+	child = child_fork();
 	if (!child) {
 		join_group(index / per_group);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		signal(SIGPIPE, SIG_DFL);
 		dup2(to[0], STDIN_FILENO);
 		dup2(from[1], STDOUT_FILENO);
-		execvp(argv[0], argv);
-		lab_die("cannot start %s", argv[0]);
+		child_become(argv);
 	}
 	close(to[0]);
 	close(from[1]);

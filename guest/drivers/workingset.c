@@ -31,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "latency.h"
 
 #define PAGE_BYTES 4096UL
@@ -236,18 +237,14 @@ static void start_threads(struct kind *kind)
 static int run_program(char **argv)
 {
 	uint64_t begin = lab_now_ns();
-	pid_t child = fork();
+	pid_t child = child_fork();
 	int status;
 
-	if (child < 0)
-		lab_die("cannot fork");
 	if (!child) {
-		lab_write("/proc/self/oom_score_adj", "1000");
-		execv(argv[0], argv);
-		lab_die("cannot start %s", argv[0]);
+		child_offer();
+		child_become(argv);
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	status = child_wait(child);
 	/* What failed did not take the time that its work takes. */
 	if (!status)
 		lab_metric("beside_seconds", (lab_now_ns() - begin) / (double)NSEC_PER_SEC);

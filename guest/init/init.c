@@ -39,6 +39,7 @@
  *	stop	LABEL	end a background program and what it started, and report it
  */
 #include "lab.h"
+#include "child.h"
 #include "machine.h"
 
 #include <errno.h>
@@ -362,10 +363,8 @@ static void save_image(const char *device, const char *image)
 
 static pid_t start(const char *cgroup, char **argv)
 {
-	pid_t child = fork();
+	pid_t child = child_fork();
 
-	if (child < 0)
-		lab_die("cannot fork");
 	/* In a group of its own, so that what it starts can be stopped with it. */
 	setpgid(child, child);
 	if (child)
@@ -374,8 +373,7 @@ static pid_t start(const char *cgroup, char **argv)
 		setenv("MGLRU_CGROUP", cgroup, 1);
 		lab_join();
 	}
-	execv(argv[0], argv);
-	lab_die("cannot start %s", argv[0]);
+	child_become(argv);
 }
 
 static void report_step(const char *label, int status, uint64_t begin, int stopped)
@@ -390,15 +388,11 @@ static void report_step(const char *label, int status, uint64_t begin, int stopp
 static void run_step(const char *label, const char *cgroup, char **argv)
 {
 	uint64_t begin = lab_now_ns();
-	pid_t child = start(cgroup, argv);
-	int status;
+	int status = child_wait(start(cgroup, argv));
 
-	while (waitpid(child, &status, 0) < 0)
-		;
 	report_step(label, status, begin, 0);
-	errno = 0;
-	if (strict && status)
-		lab_die("step %s failed", label);
+	if (strict)
+		child_check(status, "step %s", label);
 }
 
 static void spawn(const char *label, const char *cgroup, char **argv)

@@ -2,6 +2,7 @@
 /* See machine.h. */
 #include "machine.h"
 
+#include "child.h"
 #include "lab.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <sys/socket.h>
 #include <sys/swap.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Any one that stays the same: a random one would differ in every boot. */
@@ -115,23 +115,17 @@ void machine_fill(const char *device)
 
 void machine_swap(const char *device)
 {
-	pid_t child = fork();
-	int status = 0;
+	char *argv[] = { "mkswap", "-U", SWAP_UUID, (char *)device, NULL };
+	pid_t child = child_fork();
 
-	if (child < 0)
-		lab_die("cannot fork");
 	if (!child) {
 		/* It says at length what it did. */
 		int nowhere = open("/dev/null", O_WRONLY);
 
 		dup2(nowhere, STDOUT_FILENO);
-		execlp("mkswap", "mkswap", "-U", SWAP_UUID, device, NULL);
-		lab_die("cannot start mkswap (package util-linux)");
+		child_become(argv);
 	}
-	waitpid(child, &status, 0);
-	errno = 0;
-	if (status)
-		lab_die("mkswap %s failed", device);
+	child_check(child_wait(child), "mkswap %s", device);
 	if (swapon(device, 0))
 		lab_die("cannot swap to %s", device);
 }

@@ -28,6 +28,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
+
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define LRU_GEN "/sys/kernel/mm/lru_gen/enabled"
 #define MB (1UL << 20)
@@ -209,10 +211,8 @@ static int find_present(struct worker *worker)
 static void consume(struct worker *worker, int slot)
 {
 	int other = find_present(worker), status;
-	pid_t child = fork();
+	pid_t child = child_fork();
 
-	if (child < 0)
-		lab_die("cannot fork");
 	if (!child) {
 		join(worker, slot);
 		touch_file(worker);
@@ -223,11 +223,10 @@ static void consume(struct worker *worker, int slot)
 		_exit(0);
 	}
 	pick(worker, 1 + slot);	/* the next child shall do something else */
-	while (waitpid(child, &status, 0) < 0)
-		;
+	status = child_wait(child);
 	/* Killed for want of memory is a fair end in a group of 6 MB. */
-	if (!WIFSIGNALED(status) && WEXITSTATUS(status))
-		lab_die("worker %d: a child failed", worker->number);
+	if (!WIFSIGNALED(status))
+		child_check(status, "worker %d: a child", worker->number);
 }
 
 static void reclaim(struct worker *worker, const char *path)
@@ -328,10 +327,8 @@ static int start_workers(const struct options *options, struct totals *totals)
 			.random = options->seed * MAX_WORKERS + i,
 			.number = i,
 		};
-		pid_t child = fork();
+		pid_t child = child_fork();
 
-		if (child < 0)
-			lab_die("cannot fork");
 		if (!child)
 			work(&worker);
 	}

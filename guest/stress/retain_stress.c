@@ -42,6 +42,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
+
 #define PARENT "/sys/fs/cgroup/retain-stress"
 #define LRU_GEN "/sys/kernel/mm/lru_gen/enabled"
 #define MB (1UL << 20)
@@ -363,18 +365,16 @@ static void work(int number)
 		make_group(group);
 		for (int i = 0; i < children; i++) {
 			uint64_t seed = lab_random(&state);
-			pid_t child = fork();
+			pid_t child = child_fork();
 
-			if (child < 0)
-				lab_die("cannot fork");
 			if (!child)
 				use_group(group, seed);
 		}
 		disturb(group);
 		/* Killed for want of memory is a fair end in a group of 4 MB. */
 		while (wait(&status) > 0)
-			if (!WIFSIGNALED(status) && WEXITSTATUS(status))
-				lab_die("retain_stress: a child failed");
+			if (!WIFSIGNALED(status))
+				child_check(status, "retain_stress: a child");
 		remove_group(group);
 	}
 	exit(0);
@@ -408,10 +408,8 @@ static int start_workers(void)
 	int failed = 0, status;
 
 	for (int i = 0; i < options.workers; i++) {
-		pid_t child = fork();
+		pid_t child = child_fork();
 
-		if (child < 0)
-			lab_die("cannot fork");
 		if (!child)
 			work(i);
 	}

@@ -28,8 +28,9 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "child.h"
 
 #define ROOT "/sys/fs/cgroup"
 #define VMSTAT "/proc/vmstat"
@@ -161,18 +162,13 @@ static int use_taste(const char *path)
 /* Do it in a group, and return whether that went wrong. */
 static int use_in(const char *group, use_fn use, const char *path)
 {
-	pid_t child = fork();
-	int status;
+	pid_t child = child_fork();
 
-	if (child < 0)
-		lab_die("cannot fork");
 	if (!child) {
 		lab_write(path_of(group, "cgroup.procs"), "0");
 		_exit(use(path));
 	}
-	while (waitpid(child, &status, 0) < 0)
-		;
-	return status != 0;
+	return child_wait(child) != 0;
 }
 
 /* ---- io_uring */

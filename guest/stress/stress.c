@@ -22,6 +22,7 @@
  */
 #include "stress.h"
 
+#include "child.h"
 #include "lab.h"
 
 #include <errno.h>
@@ -193,10 +194,8 @@ static void press(int number)
 
 static void start(void (*work)(int), int number)
 {
-	pid_t child = fork();
+	pid_t child = child_fork();
 
-	if (child < 0)
-		lab_die("cannot fork");
 	if (child) {
 		started[nr_started++] = child;
 		return;

@@ -6,6 +6,7 @@
  */
 #include "stress.h"
 
+#include "child.h"
 #include "lab.h"
 
 #include <errno.h>
@@ -196,9 +197,7 @@ static void start_children(void)
 		uint64_t seed = pick(UINT64_MAX);
 
 		child->faults = !pick(6);
-		child->pid = fork();
-		if (child->pid < 0)
-			lab_die("cannot fork");
+		child->pid = child_fork();
 		if (!child->pid)
 			use_group(seed, child->faults);
 	}
@@ -245,7 +244,7 @@ static void watch_children(void)
 		}
 		stress->killed += status != 0;
 		if (!fair_end(forget(gone), status))
-			lab_die("stress: a process ended with status %d", status);
+			child_check(status, "stress: a process");
 	}
 }
 

@@ -5,6 +5,7 @@
  */
 #include "stress.h"
 
+#include "child.h"
 #include "lab.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LRU_GEN "/sys/kernel/mm/lru_gen/enabled"
@@ -201,7 +201,6 @@ static int split_huge(void)
 static int in_child(int (*act)(void))
 {
 	pid_t child = fork();
-	int status;
 
 	if (child < 0)
 		return -1;
@@ -209,9 +208,7 @@ static int in_child(int (*act)(void))
 		lab_try_write("/proc/self/oom_score_adj", "1000");
 		_exit(act() ? 1 : 0);
 	}
-	while (waitpid(child, &status, 0) < 0)
-		;
-	return status ? -1 : 0;
+	return child_wait(child) ? -1 : 0;
 }
 
 static int swap_off(void)

@@ -6,6 +6,7 @@
  */
 #include "stress.h"
 
+#include "child.h"
 #include "lab.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGES 1024UL
@@ -211,7 +211,6 @@ static int move_mapping(void)
 static int copy_on_write(void)
 {
 	pid_t child;
-	int status;
 
 	pick_part();
 	child = fork();
@@ -225,8 +224,7 @@ static int copy_on_write(void)
 	}
 	if (part.region->file < 0 && pick(2))
 		write_part();
-	while (waitpid(child, &status, 0) < 0)
-		;
+	child_wait(child);
 	check_part();
 	return 0;
 }

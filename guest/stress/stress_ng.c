@@ -11,6 +11,7 @@
  */
 #include "stress.h"
 
+#include "child.h"
 #include "lab.h"
 
 #include <dirent.h>
@@ -140,7 +141,7 @@ static void hear(int input)
 static int run(const char *const *stressor)
 {
 	char directory[256];
-	int status, ends[2];
+	int status = 0, ends[2];
 	pid_t child;
 
 	clear_left();
@@ -152,8 +153,8 @@ static int run(const char *const *stressor)
 		become(stressor, directory, ends[1]);
 	close(ends[1]);
 	hear(ends[0]);
-	while (child > 0 && waitpid(child, &status, 0) < 0)
-		;
+	if (child > 0)
+		status = child_wait(child);
 	nftw(directory, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS);
 	if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_FAILED)
 		stress->failures++;

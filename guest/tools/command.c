@@ -50,6 +50,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "child.h"
+
 #define COPY_BYTES 65536
 /* What has been told to end may take so long to be gone. */
 #define ENDING_NS (100 * NSEC_PER_MSEC)
@@ -172,9 +174,7 @@ static pid_t start(int *output, int *error)
 
 	if (pipe2(prints, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
 		lab_die("command: no pipe");
-	child = fork();
-	if (child < 0)
-		lab_die("command: cannot fork");
+	child = child_fork();
 	if (!child)
 		become_program(prints[1], failed[1]);
 	close(prints[1]);
@@ -308,7 +308,7 @@ static void report(int status, int error, int timed_out, int left)
 	char path[512], text[64];
 	struct statvfs disk;
 
-	lab_metric("exit_status", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	lab_metric("exit_status", child_exit_status(status));
 	lab_metric("exit_signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	if (error)
 		lab_metric("exec_errno", error);
@@ -340,8 +340,7 @@ int main(int argc, char **argv)
 	lab_counters("end");
 	if (timed_out)
 		kill_all();
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	status = child_wait(child);
 	left = left_running();
 	if (left)
 		kill_all();

@@ -19,8 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "child.h"
 
 #define MAX_METRICS 32
 
@@ -96,9 +97,7 @@ static pid_t start(char **argv, int join, int *output)
 
 	if (pipe(ends))
 		lab_die("measure: no pipe");
-	child = fork();
-	if (child < 0)
-		lab_die("measure: cannot fork");
+	child = child_fork();
 	if (!child) {
 		if (join)
 			lab_join();
@@ -106,8 +105,7 @@ static pid_t start(char **argv, int join, int *output)
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
 		close(ends[1]);
-		execv(argv[0], argv);
-		lab_die("cannot start %s", argv[0]);
+		child_become(argv);
 	}
 	close(ends[1]);
 	*output = ends[0];
@@ -133,8 +131,7 @@ int main(int argc, char **argv)
 		fputs(line, stdout);
 		match(line);
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	status = child_wait(child);
 	if (!only_read)
 		lab_counters("end");
 	for (int i = 0; i < nr_metrics; i++) {
@@ -143,5 +140,5 @@ int main(int argc, char **argv)
 		else if (!status)
 			usage("the program printed nothing for ", metrics[i].name);
 	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return child_exit_status(status);
 }

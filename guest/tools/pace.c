@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "child.h"
+
 #define MAX_TASKS 1024
 #define MAX_US 1000000
 #define SYSCALL_STOP (SIGTRAP | 0x80)
@@ -141,18 +143,15 @@ static int trace(pid_t first, uint64_t delay, const sigset_t *child)
 
 static pid_t start(char **argv, const sigset_t *unblock)
 {
-	pid_t child = fork();
+	pid_t child = child_fork();
 
-	if (child < 0)
-		lab_die("pace: cannot fork");
 	if (child)
 		return child;
 	sigprocmask(SIG_UNBLOCK, unblock, NULL);
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		lab_die("pace: cannot be traced");
 	raise(SIGSTOP);
-	execvp(argv[0], argv);
-	lab_die("cannot start %s", argv[0]);
+	child_become(argv);
 }
 
 /* Returns the program's status. */
@@ -168,8 +167,7 @@ static int run(char **argv, uint64_t delay)
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
 	first = start(argv, &child);
-	while (waitpid(first, &status, 0) < 0 && errno == EINTR)
-		;
+	status = child_wait(first);
 	if (!WIFSTOPPED(status))
 		return status;
 	if (ptrace(PTRACE_SETOPTIONS, first, NULL, options))
@@ -190,5 +188,5 @@ int main(int argc, char **argv)
 		lab_die("pace: needs SYSCALL_US PROGRAM ARGUMENT...");
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	status = run(argv + 2, delay);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return child_exit_status(status);
 }

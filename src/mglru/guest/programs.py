@@ -27,6 +27,9 @@ STRESS = (
     ),
 )
 
+# With every program.
+COMMON = ("lib/lab.c", "lib/child.c")
+
 CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra")
 STATIC = ("-static", "-pthread")
 SHARED = ("-shared", "-fPIC")
@@ -38,7 +41,7 @@ class Program:
     """One guest program, or a library for LD_PRELOAD.
 
     Attributes:
-        sources: its C files, below guest/; lib/lab.c comes with every program.
+        sources: its C files, below guest/; those of COMMON come with every program.
         libraries: what it is linked with, names in LIBRARIES.
         preload: it is a shared library, loaded into programs of a userland.
         defines: macros, for programs that share a source but not all of it.
@@ -134,7 +137,7 @@ def guest_program(name: str, note: Note | None = None) -> Path:
 
 
 def _sources(program: Program) -> list[Path]:
-    common = () if program.preload else ("lib/lab.c",)
+    common = () if program.preload else COMMON
     return [GUEST / source for source in (*program.sources, *common)]
 
 

@@ -365,7 +365,7 @@ def test_swapping_to_a_filled_disk_frees_memory(build: Build, tmp_path: Path) ->
     [
         ("fill\t/dev/nosuch", "cannot fill /dev/nosuch"),
         ("stop\tnobody", "no background program 'nobody'"),
-        ("swap\t/dev/nosuch", "mkswap /dev/nosuch failed"),
+        ("swap\t/dev/nosuch", "mkswap /dev/nosuch ended with status 1"),
         ("delay\tslow\t/dev/nosuch\t0\t1000", "cannot read the size of /dev/nosuch"),
         ("cgroup\t3", "cannot mount cgroup v3"),
     ],

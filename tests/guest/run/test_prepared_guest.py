@@ -74,7 +74,7 @@ def test_programs_of_the_userland_make_data_in_a_guest(
     ("script", "message", "output"),
     [
         ("echo about to fail; exit 3", "step step_0 returned 3", "about to fail"),
-        ("kill -9 $$", "step step_0 was killed by signal 9", "step step_0 failed"),
+        ("kill -9 $$", "step step_0 was killed by signal 9", "step_0 died of signal 9"),
         ("head -c 65M /dev/zero >{data}/x", "step step_0 returned 1", "No space left"),
         ("(cd {data}; exec sleep 1000) &", "cannot unmount /mnt/data: Device or", "step 2"),
     ],
