@@ -4,18 +4,38 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mglru.core import process
 from mglru.core.ui import Ui
+from support import lab_process
+
+# In seconds, and more than what ends a guest or a program that hangs: that says more.
+LIMITS = {"guest": 1800, "qemu": 7200}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that boot kernels the time that they need; others have that of pyproject.toml."""
+    for item in items:
+        for mark, seconds in LIMITS.items():
+            if item.get_closest_marker(mark) and not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(seconds))
 
 
 @pytest.fixture(autouse=True)
 def nothing_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that fails in the middle of boots ends its own, not those of the next tests."""
     monkeypatch.setattr(process, "_cancelled", threading.Event())
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """Nor does it leave the lab running, which would take the next ones' locks and time."""
+    yield
+    lab_process.stop_all()
 
 
 @pytest.fixture

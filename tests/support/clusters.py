@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.paths import REPO
-from support import sweep_tools
+from support import lab_process
 
 
 class Cluster:
@@ -30,7 +30,7 @@ class Cluster:
         if cache:
             environment["MGLRU_CACHE"] = str(cache)
         with (self._home / f"{words[0]}{number}.log").open("wb") as log:
-            command = ["env", "--default-signal=INT", sweep_tools.PYTHON, "-m", "mglru", "cluster"]
+            command = ["env", "--default-signal=INT", lab_process.PYTHON, "-m", "mglru", "cluster"]
             started = subprocess.Popen(
                 [*command, *words], env=environment, stdout=log, stderr=log, cwd=self._home
             )

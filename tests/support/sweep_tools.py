@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tests of sweeps share: small sweeps as values, and the command as a process."""
+"""What the tests of sweeps share: small sweeps, as values and as a command."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,7 +19,6 @@ from mglru.study.sweep.file import Sweep, SweepPoint
 from mglru.study.sweep.points import Settings, combinations
 from support.provenance import provenance
 
-PYTHON = sys.executable
 KERNELS = ["6.12", "6.12+next"]
 VARY: dict[str, list[str | int | float]] = {"limit": ["8M", "32M"], "zipf": [0.8, 1.2]}
 # Eight boots of about a second each.
@@ -69,18 +65,6 @@ def sweep(vary: Mapping[str, list[str | int | float]] | None = None) -> Sweep:
         for at, settings in enumerate(combinations(varied))
     ]
     return Sweep(experiment="ycsb-b", vary=varied, kernels=KERNELS, points=points)
-
-
-def start(*arguments: str | Path, cache: Path | None = None) -> subprocess.Popen[str]:
-    """Start the lab as a process of its own, which an interrupt reaches."""
-    # What a shell starts in the background ignores SIGINT, and so would this, started from it.
-    command = ["env", "--default-signal=INT", PYTHON, "-m", "mglru", *map(str, arguments)]
-    environment = {**os.environ, "MGLRU_NO_INSTALL": "1"}
-    if cache:
-        environment["MGLRU_CACHE"] = str(cache)
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
 
 
 def figures(path: Path) -> list[tuple[Settings, list[BootRecord]]]:

@@ -18,7 +18,7 @@ from mglru.experiment.load import load_experiment
 from mglru.run.version import lab_version
 from mglru.study.cluster.task import Answer, Task
 from mglru.study.cluster.worker import run_task
-from support import sweep_tools
+from support import lab_process, sweep_tools
 from support.clusters import Cluster
 from support.sweep_tools import figures
 
@@ -54,12 +54,12 @@ def guests(cache: Path) -> list[int]:
 
 def test_a_worker_dies_and_the_sweep_is_the_same(home: Cluster, tmp_path: Path) -> None:
     local, spread = tmp_path / "local.json", tmp_path / "spread.json"
-    here = sweep_tools.start("sweep", *sweep_tools.SMALL, "--json", local)
+    here = lab_process.start("sweep", *sweep_tools.SMALL, "--json", local)
     home.worker()
     dies = home.worker(cache=own_cache(tmp_path))
     _out, err = here.communicate(timeout=300)
     assert here.returncode == ExitCode.OK, err
-    there = sweep_tools.start(
+    there = lab_process.start(
         "sweep", *sweep_tools.SMALL, "--json", spread, "--scheduler", home.address
     )
     # As soon as it has a guest: the boot is lost, and another worker has to make it.
@@ -74,7 +74,7 @@ def test_a_worker_dies_and_the_sweep_is_the_same(home: Cluster, tmp_path: Path) 
 def endless(home: Cluster, path: Path) -> subprocess.Popen[str]:
     """Start a sweep whose boots never end."""
     steps = 'steps=[{label="sleep", argv=["/bin/sleep", "1000"]}]'
-    return sweep_tools.start(
+    return lab_process.start(
         *("sweep", *sweep_tools.SMALL, "--set", "time=real", "--set", steps),
         *("--json", path, "--scheduler", home.address),
     )

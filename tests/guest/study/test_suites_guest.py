@@ -11,7 +11,7 @@ import pytest
 
 from mglru.core.errors import ExitCode
 from mglru.results.model import load
-from support import sweep_tools
+from support import lab_process
 
 pytestmark = pytest.mark.guest
 
@@ -24,7 +24,7 @@ SMALL = (
 
 def test_an_interrupted_suite_goes_on_and_shows_its_table(tmp_path: Path) -> None:
     path = tmp_path / "suite.json"
-    process = sweep_tools.start(*SMALL, "--json", str(path))
+    process = lab_process.start(*SMALL, "--json", str(path))
     while not path.exists():
         assert process.poll() is None
         time.sleep(0.05)
@@ -33,7 +33,7 @@ def test_an_interrupted_suite_goes_on_and_shows_its_table(tmp_path: Path) -> Non
     assert process.returncode == ExitCode.INTERRUPTED, err
     boots = len(load(path)[0].raw)
     assert boots < 4
-    process = sweep_tools.start(*SMALL, "--json", str(path))
+    process = lab_process.start(*SMALL, "--json", str(path))
     out, err = process.communicate(timeout=300)
     assert f"{boots} of 4 boots are there already" in err
     assert process.returncode == ExitCode.OK, err

@@ -11,7 +11,7 @@ import pytest
 
 from mglru.core.errors import ExitCode
 from mglru.study.sweep import file as sweep_file
-from support import sweep_tools
+from support import lab_process, sweep_tools
 from support.sweep_tools import figures
 
 pytestmark = pytest.mark.guest
@@ -27,7 +27,7 @@ def wait_for_boots(path: Path, count: int) -> None:
 
 def test_an_interrupted_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
-    process = sweep_tools.start(
+    process = lab_process.start(
         "sweep", *sweep_tools.SMALL, "--json", whole, "--plot", tmp_path / "s.svg"
     )
     out, err = process.communicate(timeout=300)
@@ -35,14 +35,14 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert "workingset_refault_file ↓" in out
     assert ">48M</text>" in (tmp_path / "s.svg").read_text()
 
-    process = sweep_tools.start("sweep", *sweep_tools.SMALL, "--json", parts)
+    process = lab_process.start("sweep", *sweep_tools.SMALL, "--json", parts)
     wait_for_boots(parts, 2)
     process.send_signal(signal.SIGINT)
     _out, err = process.communicate(timeout=60)
     assert process.returncode == ExitCode.INTERRUPTED, err
     known = sum(len(point.run.raw) for point in sweep_file.load(parts).points)
     assert 2 <= known < 8
-    process = sweep_tools.start("sweep", *sweep_tools.SMALL, "--json", parts)
+    process = lab_process.start("sweep", *sweep_tools.SMALL, "--json", parts)
     _out, err = process.communicate(timeout=300)
     assert process.returncode == ExitCode.OK, err
     assert f"{known} of 8 boots are there already" in err
@@ -57,7 +57,7 @@ def test_a_limit_that_is_too_small_is_a_problem_of_its_point(tmp_path: Path) -> 
     path = tmp_path / "s.json"
     small = [word for word in sweep_tools.SMALL if word not in ("--points", "4")]
     small[small.index("limit=8M..48M")] = "limit=4K,48M"
-    process = sweep_tools.start("sweep", *small, "--kernels", "6.12", "--json", path)
+    process = lab_process.start("sweep", *small, "--kernels", "6.12", "--json", path)
     out, err = process.communicate(timeout=120)
     assert process.returncode == ExitCode.EXPECTATION_FAILED, err
     assert "note: limit=4K: 6.12 boot 0: console: memcg_oom" in out

@@ -30,7 +30,7 @@ from mglru.study.cluster.client import ClusterEngine
 from mglru.study.cluster.task import Answer, Refusal, Task, make_task
 from mglru.study.cluster.worker import Room, run_task
 from mglru.study.sweep.boots import PointJob
-from support import sweep_tools
+from support import lab_process
 from support.clusters import Cluster
 
 
@@ -137,7 +137,9 @@ def test_a_scheduler_that_is_not_there(job: PointJob) -> None:
 
 
 def test_a_worker_that_finds_no_scheduler_says_so(cache: Path) -> None:
-    worker = sweep_tools.start("cluster", "worker", "127.0.0.1:9", "--wait", "1", cache=cache)
+    worker = lab_process.start(
+        "cluster", "worker", "127.0.0.1:9", "--wait", "1", environment={"MGLRU_CACHE": str(cache)}
+    )
     _out, err = worker.communicate(timeout=90)
     assert worker.returncode == ExitCode.INFRASTRUCTURE
     assert "no scheduler answers at 127.0.0.1:9" in err
@@ -147,7 +149,7 @@ def test_a_worker_that_finds_no_scheduler_says_so(cache: Path) -> None:
 def test_a_worker_waits_for_its_scheduler(tmp_path: Path, cache: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    worker = sweep_tools.start("cluster", "worker", f"127.0.0.1:{port}", "--boots", "1")
+    worker = lab_process.start("cluster", "worker", f"127.0.0.1:{port}", "--boots", "1")
     late = Cluster(tmp_path, port)
     try:
         assert worker.stderr
