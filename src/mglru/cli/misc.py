@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +16,7 @@ from mglru.cli.series.series import check_base
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
+from mglru.experiment.schema import file_schema
 from mglru.machine.registry import SMP, UML
 from mglru.run.kernels import build_all
 from mglru.series.listing import load_series
@@ -80,8 +83,14 @@ WORDS = {"real": "in real time", "instructions": "for --machine qemu"}
 
 @click.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE...]")
-def experiments(suites: tuple[str, ...]) -> None:
+@click.option("--schema", is_flag=True, help="Print the JSON schema of an experiment's file.")
+def experiments(suites: tuple[str, ...], *, schema: bool) -> None:
     """List the experiments by suite; each is told once, where its file lies."""
+    if schema:
+        if suites:
+            raise UsageError("--schema is the same for all suites", next_step="name none")
+        click.echo(json.dumps(file_schema(), indent=2))
+        return
     found = all_suites()
     if unknown := [name for name in suites if name not in found]:
         raise UsageError(f"no suite '{unknown[0]}'", next_step=f"there are: {', '.join(found)}")
