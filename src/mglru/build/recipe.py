@@ -119,20 +119,28 @@ def compiler_version(compiler: str = "gcc") -> str:
     ).splitlines()[0]
 
 
+def series_for(kernel: KernelId) -> Series:
+    """Return the patches that a kernel has, and those that it has not.
+
+    Raises:
+        LabError, UsageError: the series cannot be read, or has not so many patches.
+    """
+    whole = load_series(kernel.base, required=kernel.series)
+    stock = Series(kernel.base, (), left_out=whole.patches)
+    return whole.first(kernel.upto) if kernel.series else stock
+
+
 def make_recipe(kernel: KernelId, source: Source, machine: str = "uml") -> Recipe:
     """Collect what a kernel is made of.
 
     Raises:
         LabError, UsageError: the series or the configuration cannot be read.
     """
-    whole = load_series(kernel.base, required=kernel.series)
-    stock = Series(kernel.base, (), left_out=whole.patches)
-    series = whole.first(kernel.upto) if kernel.series else stock
     return Recipe(
         kernel=kernel.built,
         machine=machine,
         source=source,
-        series=series,
+        series=series_for(kernel),
         lab=load_lab_series(kernel.base),
         options=tuple(sorted(kconfig.requested(kernel, MACHINES[machine].fragments).items())),
         compiler=compiler_version(),

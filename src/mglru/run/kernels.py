@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mglru.build.build import Build, build_kernel, find_build, planned
-from mglru.build.recipe import Recipe, make_recipe
+from mglru.build.recipe import Recipe, make_recipe, series_for
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.machine.registry import MACHINES, UML
@@ -23,6 +23,8 @@ def import_sources(own: Sequence[Path], ui: Ui) -> dict[str, Source]:
 
 def recipe_for(kernel: KernelId, sources: dict[str, Source], ui: Ui, machine: str = UML) -> Recipe:
     """Return the recipe of a kernel, fetching its source if need be (remembered in `sources`)."""
+    # A patch that there is not is told before the source is fetched, which takes minutes.
+    series_for(kernel)
     if kernel.base not in sources:
         sources[kernel.base] = get_source(kernel.base, note=ui.note)
     return make_recipe(kernel, sources[kernel.base], MACHINES[machine].kernel)

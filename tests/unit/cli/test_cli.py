@@ -57,6 +57,7 @@ def test_bad_input_is_one_message_and_the_usage_exit_code(
     code, out, err = run(capsys, *arguments)
     assert message in err
     assert "Traceback" not in err
+    assert "downloading" not in err
     assert out == ""
     assert code in (ExitCode.USAGE, ExitCode.INFRASTRUCTURE)
     if "json" not in " ".join(arguments[:2]) and "/nonexistent/" not in message:
