@@ -8,9 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ import pytest
 from mglru.core.errors import ExitCode
 from mglru.core.paths import REPO
 from mglru.debian import archive
+from support import lab_process
 
 # Stands in for make, for a kernel that never finishes until the file `go` exists.
 MAKE = """#!/bin/sh
@@ -65,16 +64,13 @@ class Lab:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.started: list[subprocess.Popen[str]] = []
         self.cache = home / "cache"
         self.bin = home / "bin"
         self.bin.mkdir()
         for name in ("src", "kconfig"):
             shutil.copytree(REPO / name, home / "repo" / name)
         self.environment = {
-            **os.environ,
             "MGLRU_CACHE": str(self.cache),
-            "MGLRU_NO_INSTALL": "1",
             "PYTHONPATH": str(home / "repo" / "src"),
             "PATH": f"{self.bin}:{os.environ['PATH']}",
             "STAND_IN": str(home),
@@ -86,24 +82,7 @@ class Lab:
         path.chmod(0o755)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        # What a shell starts in the background ignores SIGINT, and so would this, started from it.
-        command = ["env", "--default-signal=INT", sys.executable, "-m", "mglru"]
-        process = subprocess.Popen(
-            [*command, *map(str, arguments)],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.started.append(process)
-        return process
-
-    def stop(self) -> None:
-        """End what a failed test has left running; SIGTERM lets it take its children along."""
-        for process in self.started:
-            if process.poll() is None:
-                process.terminate()
-                process.communicate(timeout=30)
+        return lab_process.start(*arguments, environment=self.environment)
 
     def interrupt(self, process: subprocess.Popen[str], number: signal.Signals) -> str:
         """Send a signal when the stand-in has begun; return stderr once both are gone."""
@@ -135,10 +114,8 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    lab = Lab(tmp_path)
-    yield lab
-    lab.stop()
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
