@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Part 4 of the series in a guest: the window gives to a loop that does not fit, and to others."""
+"""Part 4 of the series in a guest: what the window gives to whom, and what it takes back."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ FILE_MB = 20
 LOOP = f"dd if=/dev/data of=/dev/null bs=1M count={FILE_MB}"
 OTHER = f"dd if=/dev/data of=/dev/null bs=1M count=8 skip={FILE_MB}"
 PASSES = 4
+HOT_MB = 8
+HOT = f"dd if=/dev/data of=/dev/null bs=1M count={HOT_MB}"
+STREAM = f"dd if=/dev/data of=/dev/null bs=1M count=24 skip={HOT_MB}"
 # Until generations have the room that they are worth.
 WARM_UP = 8
 
@@ -38,3 +41,15 @@ def test_with_the_window_it_finds_half_of_what_there_is(tmp_path: Path) -> None:
 def test_what_is_new_gets_in_beside_it(tmp_path: Path) -> None:
     found = refaults_after_loops(SERIES, tmp_path, *[OTHER] * 8)
     assert found <= 4 * (8 << 8)
+
+
+def test_what_was_used_while_all_fitted_outlives_a_stream(tmp_path: Path) -> None:
+    found = refaults(SERIES, "y", tmp_path, [*[HOT] * 4, STREAM], [HOT])
+    assert found <= 0.1 * (HOT_MB << 8)
+
+
+def test_what_is_lent_is_taken_back_from_what_is_not_used(tmp_path: Path) -> None:
+    # 12 MiB fit as soon as the first set, which nobody wants any more, has gone.
+    later = f"dd if=/dev/data of=/dev/null bs=1M count=12 skip={HOT_MB}"
+    found = refaults(SERIES, "y", tmp_path, [*[HOT] * 4, *[later] * 4], [later] * 4)
+    assert found <= 0.1 * 4 * (12 << 8)
