@@ -10,8 +10,7 @@ import pytest
 from mglru.checks.ci import GUEST_KERNELS
 from mglru.guest import channel
 from mglru.machine.uml import boot
-from support.guests import DISK, kernel_build, memcg, read_report, request, step
-from support.refaults import ENABLED, refaults
+from support.guests import DISK, ENABLED, kernel_build, memcg, read_report, refaults, request, step
 
 pytestmark = pytest.mark.guest
 

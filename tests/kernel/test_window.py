@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.checks.ci import GUEST_KERNELS
-from support.refaults import refaults
+from support.guests import refaults
 
 pytestmark = pytest.mark.guest
 

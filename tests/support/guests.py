@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from mglru.build.build import Build, find_build
@@ -18,6 +19,7 @@ from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 
 CGROUP = "/sys/fs/cgroup/work"
+ENABLED = "/sys/kernel/mm/lru_gen/enabled"
 
 
 # The page cache of a disk lasts as long as somebody has it open.
@@ -74,3 +76,21 @@ def run_plan(tmp_path: Path, *plan: str) -> channel.GuestReport:
 
 def read_report(outcome: Boot) -> channel.GuestReport:
     return channel.parse(outcome.reported)
+
+
+def refaults(
+    name: str, switch: str, where: Path, before: Sequence[str], counted: Sequence[str]
+) -> float:
+    """Run commands in a cgroup of 16 MiB; return the file refaults of those that are counted."""
+    plan = [
+        f"write\t{ENABLED}\t{switch}",
+        *DISK,
+        *memcg("16M"),
+        *(step(f"before{i}", command) for i, command in enumerate(before)),
+        "counters\tbegin",
+        *(step(f"counted{i}", command) for i, command in enumerate(counted)),
+        "counters\tend",
+    ]
+    report = read_report(boot(request(kernel_build(name), *plan), where))
+    assert not [step for step in report.steps if step.failed]
+    return channel.metrics_of(report)["workingset_refault_file"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Experiments whose data shell scripts make."""
+"""Experiments whose data shell scripts make; what is in images, and in the cache of them."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 from mglru.build.build import Build
@@ -42,3 +43,15 @@ def experiment(tmp_path: Path, *scripts: str) -> Experiment:
 
 def no_kernel() -> Build:
     raise AssertionError("the image should have been in the cache")
+
+
+def dump(image: Path, command: str) -> str:
+    """What debugfs says of an image."""
+    return subprocess.run(
+        ["debugfs", "-R", command, image], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def left_behind(cache: Path) -> list[str]:
+    """What is in the cache of datasets, but for lock files."""
+    return [path.name for path in (cache / "datasets").glob("*") if path.suffix != ".lock"]

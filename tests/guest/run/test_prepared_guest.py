@@ -17,8 +17,7 @@ from mglru.core.ui import Ui
 from mglru.debian.userland import Userland, get_userland
 from mglru.run.prepared import prepared_image
 from support.guests import kernel_build
-from support.images import dump
-from support.prepared_data import experiment, no_kernel
+from support.prepared_data import dump, experiment, no_kernel
 
 pytestmark = pytest.mark.guest
 

@@ -18,7 +18,7 @@ from mglru.disk.images import dataset_image
 from mglru.experiment import dataset as dataset_spec
 from mglru.experiment.dataset import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset
 from mglru.guest.programs import guest_program
-from support.images import dump, left_behind
+from support.prepared_data import dump, left_behind
 
 FILE = FileDataset(kind="file", size_mb=16, file_mb=2)
 

@@ -15,7 +15,7 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import DatasetSpec, SourceDataset
 from mglru.experiment.load import load_experiment
 from mglru.source.trees import Source, _remember
-from support.images import dump, left_behind
+from support.prepared_data import dump, left_behind
 
 MM = SourceDataset(kind="source", size_mb=16, paths=("mm",))
 
