@@ -23,9 +23,9 @@ def import_sources(own: Sequence[Path], ui: Ui) -> dict[str, Source]:
 
 def recipe_for(kernel: KernelId, sources: dict[str, Source], ui: Ui, machine: str = UML) -> Recipe:
     """Return the recipe of a kernel, fetching its source if need be (remembered in `sources`)."""
-    # A patch that there is not is told before the source is fetched, which takes minutes.
-    series_for(kernel)
     if kernel.base not in sources:
+        # A patch that there is not is told before the source is fetched, which takes minutes.
+        series_for(kernel)
         sources[kernel.base] = get_source(kernel.base, note=ui.note)
     return make_recipe(kernel, sources[kernel.base], MACHINES[machine].kernel)
 
