@@ -10,7 +10,7 @@
  * columns: pattern, pages of cache, policy, accesses counted, misses, what it adapted at the end.
  * Else a table: misses as a part of plain LRU's; the last lines are the geometric mean, and the
  * worst and how many are above 1.02, compared with the better of lru and classic.
- * The cache is full when it holds so many pages; then 32 are evicted, as the kernel does.
+ * The cache is full when it holds so many pages; then 32 are to be evicted, as by the kernel.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +26,7 @@
 
 struct folio *folios;
 int capacity;
+int resident;
 
 static struct policy *all;
 
@@ -114,8 +115,8 @@ static long misses_of(const struct variant *v, double *share)
 	const struct policy *policy = v->policy;
 	double kept[MANY];
 	long misses = 0;
-	int resident = 0;
 
+	resident = 0;
 	settings(v, kept, false);
 	memset(folios, 0, sizeof(*folios) * trace.pages);
 	policy->init();
@@ -129,12 +130,9 @@ static long misses_of(const struct variant *v, double *share)
 			continue;
 		}
 		misses += i >= trace.from && i < trace.to;
-		if (resident >= capacity) {
+		if (resident >= capacity)
 			policy->evict(BATCH);
-			resident -= BATCH;
-		}
 		policy->insert(p, ahead);
-		resident++;
 	}
 	*share = policy->share ? policy->share() : NAN;
 	settings(v, kept, true);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The kernel frees so many pages at a time. */
+/* Reclaim asks for so many pages at a time. */
 #define BATCH 32
 
 /* A page of a file. All but prev, next and list is the policy's to use. */
@@ -39,13 +39,14 @@ struct policy {
 	void (*init)(void);		/* begin with an empty cache; folios are all zero */
 	void (*hit)(int p);		/* a folio in the cache was used */
 	void (*insert)(int p, bool ahead);	/* comes into the cache, to be used or read ahead */
-	void (*evict)(int nr);		/* evict that many folios: at least one, few more */
+	void (*evict)(int nr);		/* evict that many folios, or a few more */
 	double (*share)(void);		/* what it adapts, as a part of the cache; or NULL */
 	const struct policy *next;
 };
 
 extern struct folio *folios;
 extern int capacity;		/* of the cache, in pages */
+extern int resident;		/* how many folios are on lists */
 
 void policy_register(struct policy *policy);
 
@@ -64,6 +65,7 @@ static inline void list_add(struct list *l, int p)
 {
 	struct folio *f = &folios[p];
 
+	resident++;
 	f->list = l->id;
 	f->prev = -1;
 	f->next = l->head;
@@ -80,6 +82,7 @@ static inline void list_add_tail(struct list *l, int p)
 {
 	struct folio *f = &folios[p];
 
+	resident++;
 	f->list = l->id;
 	f->next = -1;
 	f->prev = l->tail;
@@ -96,6 +99,7 @@ static inline void list_del(struct list *l, int p)
 {
 	struct folio *f = &folios[p];
 
+	resident--;
 	if (f->prev >= 0)
 		folios[f->prev].next = f->next;
 	else
