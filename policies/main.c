@@ -110,15 +110,10 @@ static void settings(const struct variant *v, double *kept, bool back)
 	}
 }
 
-static long misses_of(const struct variant *v, double *share)
+static long run_trace(const struct policy *policy)
 {
-	const struct policy *policy = v->policy;
-	double kept[MANY];
 	long misses = 0;
 
-	resident = 0;
-	settings(v, kept, false);
-	memset(folios, 0, sizeof(*folios) * trace.pages);
 	policy->init();
 	for (long i = 0; i < trace.n; i++) {
 		int p = trace.access[i] >> 1;
@@ -134,6 +129,19 @@ static long misses_of(const struct variant *v, double *share)
 			policy->evict(BATCH);
 		policy->insert(p, ahead);
 	}
+	return misses;
+}
+
+static long misses_of(const struct variant *v, double *share)
+{
+	const struct policy *policy = v->policy;
+	double kept[MANY];
+	long misses;
+
+	resident = 0;
+	settings(v, kept, false);
+	memset(folios, 0, sizeof(*folios) * trace.pages);
+	misses = policy->misses ? policy->misses() : run_trace(policy);
 	*share = policy->share ? policy->share() : NAN;
 	settings(v, kept, true);
 	return misses;

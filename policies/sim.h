@@ -16,7 +16,7 @@
 struct folio {
 	int32_t prev, next;
 	uint32_t shadow;	/* for what eviction leaves behind; 0 at first */
-	uint8_t list;		/* 0: not in the cache */
+	uint16_t list;		/* 0: not in the cache */
 	uint8_t count;
 	uint8_t flags;
 	uint8_t gen;
@@ -24,7 +24,7 @@ struct folio {
 
 struct list {
 	int head, tail, size;
-	uint8_t id;		/* not 0 */
+	uint16_t id;		/* not 0 */
 };
 
 struct param {
@@ -40,6 +40,7 @@ struct policy {
 	void (*hit)(int p);		/* a folio in the cache was used */
 	void (*insert)(int p, bool ahead);	/* comes into the cache, to be used or read ahead */
 	void (*evict)(int nr);		/* evict that many folios, or a few more */
+	long (*misses)(void);		/* in place of these: how many there are, of the whole trace */
 	double (*share)(void);		/* what it adapts, as a part of the cache; or NULL */
 	const struct policy *next;
 };
@@ -53,7 +54,7 @@ void policy_register(struct policy *policy);
 #define POLICY(p) \
 	static void __attribute__((constructor)) register_##p(void) { policy_register(&p); }
 
-static inline void list_init(struct list *l, uint8_t id)
+static inline void list_init(struct list *l, uint16_t id)
 {
 	l->head = l->tail = -1;
 	l->size = 0;
