@@ -6,8 +6,8 @@
  *     makes it active.
  *   - Inactive folios are evicted in order. Active ones become inactive, used or not, if there
  *     are more of them than inactive ones, or if a refault made one active since the last reclaim.
- *     Reclaim learns of refaults when the counters of the cgroup are brought up to date, once in
- *     FLUSH reclaims (the lab's sampler does that every 4 ms).
+ *     Reclaim learns of refaults when the counters of the cgroup are brought up to date: the kernel
+ *     does that every 2 s, the model once in FLUSH reclaims.
  *     One that was used when it was active is still marked: the next use makes it active again.
  *   - The non-resident age goes on with each eviction and each activation. A folio that
  *     comes back after less than the active list is long becomes active at once.
