@@ -10,7 +10,7 @@ import click
 
 from mglru.cli.common import source_option
 from mglru.cli.run import DEMO_KERNELS
-from mglru.core.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.results.baseline import baseline_of
@@ -164,10 +164,19 @@ def _models(
     for kernel in kernels:
         against.model_of(kernel)
     session = Session(kernels, own_sources, Ui())
-    found = []
+    found: list[against.Compared] = []
+    failed: list[LabError] = []
     for experiment in experiments:
         jobs = session.jobs(experiment, boots=1, seed=seed)
-        found += against.compare(jobs, session.ui, keep)
+        try:
+            found += against.compare(jobs, session.ui, keep)
+        except LabError as error:
+            session.ui.warn(f"{experiment.name}: {error}")
+            failed.append(error)
     click.echo(against.render(found), nl=False)
+    if keep:
+        click.echo(against.traces(found), nl=False)
+    if failed:
+        raise failed[0]
     near = all(one.is_near for one in found)
     return ExitCode.OK if near else ExitCode.EXPECTATION_FAILED

@@ -142,4 +142,10 @@ def render(found: Sequence[Compared]) -> str:
         )
     console, buffer = text_console(WIDTH)
     console.print(grid)
-    return f"{buffer.getvalue()}Pages that came into the cache. !: more than {MARGIN:.0%} off.\n"
+    legend = f"Pages that came into the cache. !: more than {MARGIN:.0%} off.\n"
+    return f"{buffer.getvalue()}{legend}"
+
+
+def traces(found: Sequence[Compared]) -> str:
+    """Return what to name the traces as after --policy, one on a line."""
+    return "".join(f"{one.trace}\n" for one in found)
