@@ -98,17 +98,17 @@ def compare(jobs: Sequence[Job], ui: Ui, keep: Path | None = None) -> list[Compa
             pages = capacity_pages(boot)
             trace = f"{path}:{pages}:{requests.measured}"
             misses = {one.policy: one.misses for one in models.simulate([chosen[kernel]], [trace])}
-            found.append(
-                Compared(
-                    experiment=experiment,
-                    kernel=kernel,
-                    model=chosen[kernel],
-                    trace=trace,
-                    capacity_pages=pages,
-                    kernel_pages=requests.arrived,
-                    model_pages=misses[chosen[kernel]],
-                )
+            one = Compared(
+                experiment=experiment,
+                kernel=kernel,
+                model=chosen[kernel],
+                trace=trace,
+                capacity_pages=pages,
+                kernel_pages=requests.arrived,
+                model_pages=misses[chosen[kernel]],
             )
+            ui.note(f"{experiment}, {kernel}: the model {one.model} is {one.off:+.1%} off")
+            found.append(one)
     return found
 
 
