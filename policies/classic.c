@@ -6,6 +6,9 @@
  *     makes it active.
  *   - Inactive folios are evicted in order. Active ones become inactive, used or not, if there
  *     are more of them than inactive ones, or if a refault made one active since the last reclaim.
+ *     Reclaim learns of refaults when the counters of the cgroup are brought up to date: the kernel
+ *     does that every 2 s, the model once in FLUSH reclaims.
+ *     One that was used when it was active is still marked: the next use makes it active again.
  *   - The non-resident age goes on with each eviction and each activation. A folio that
  *     comes back after less than the active list is long becomes active at once.
  */
@@ -15,7 +18,10 @@ enum { REFERENCED = 1 };
 
 static struct list active, inactive;
 static uint32_t age;
-static bool refaulted;	/* and became active, since the last reclaim */
+static bool refaulted;	/* and became active, since reclaim looked last */
+static int reclaims;		/* since the counters were brought up to date */
+
+static double flush = 16;
 
 static void init(void)
 {
@@ -23,6 +29,7 @@ static void init(void)
 	list_init(&active, 2);
 	age = 1;
 	refaulted = false;
+	reclaims = 0;
 }
 
 static void hit(int p)
@@ -54,19 +61,20 @@ static void insert(int p, bool ahead)
 /* Let active folios become inactive, so many. */
 static void deactivate(int nr)
 {
-	while (nr-- > 0 && active.size) {
-		int p = active.tail;
-
-		folios[p].flags &= ~REFERENCED;
-		list_move(&active, &inactive, p);
-	}
+	while (nr-- > 0 && active.size)
+		list_move(&active, &inactive, active.tail);
 }
 
 static void evict(int nr)
 {
-	if (inactive.size < active.size || refaulted)
+	bool noticed = refaulted && ++reclaims >= flush;
+
+	if (inactive.size < active.size || noticed)
 		deactivate(inactive.size ? nr * active.size / inactive.size + 1 : nr);
-	refaulted = false;
+	if (noticed) {
+		refaulted = false;
+		reclaims = 0;
+	}
 	while (nr--) {
 		int p;
 
@@ -83,8 +91,11 @@ static double share(void)
 	return (double)inactive.size / capacity;
 }
 
+static const struct param params[] = { { "flush", &flush }, { 0 } };
+
 static struct policy classic = {
 	.name = "classic", .about = "active and inactive list, refault distance (6.12@classic)",
+	.params = params,
 	.init = init, .hit = hit, .insert = insert, .evict = evict, .share = share,
 };
 POLICY(classic)

@@ -10,7 +10,7 @@
  * columns: pattern, pages of cache, policy, accesses counted, misses, what it adapted at the end.
  * Else a table: misses as a part of plain LRU's; the last lines are the geometric mean, and the
  * worst and how many are above 1.02, compared with the better of lru and classic.
- * The cache is full when it holds so many pages; then 32 are evicted, as the kernel does.
+ * The cache is full when it holds so many pages; then 32 are to be evicted, as by the kernel.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +26,7 @@
 
 struct folio *folios;
 int capacity;
+int resident;
 
 static struct policy *all;
 
@@ -109,15 +110,10 @@ static void settings(const struct variant *v, double *kept, bool back)
 	}
 }
 
-static long misses_of(const struct variant *v, double *share)
+static long run_trace(const struct policy *policy)
 {
-	const struct policy *policy = v->policy;
-	double kept[MANY];
 	long misses = 0;
-	int resident = 0;
 
-	settings(v, kept, false);
-	memset(folios, 0, sizeof(*folios) * trace.pages);
 	policy->init();
 	for (long i = 0; i < trace.n; i++) {
 		int p = trace.access[i] >> 1;
@@ -129,13 +125,23 @@ static long misses_of(const struct variant *v, double *share)
 			continue;
 		}
 		misses += i >= trace.from && i < trace.to;
-		if (resident >= capacity) {
+		if (resident >= capacity)
 			policy->evict(BATCH);
-			resident -= BATCH;
-		}
 		policy->insert(p, ahead);
-		resident++;
 	}
+	return misses;
+}
+
+static long misses_of(const struct variant *v, double *share)
+{
+	const struct policy *policy = v->policy;
+	double kept[MANY];
+	long misses;
+
+	resident = 0;
+	settings(v, kept, false);
+	memset(folios, 0, sizeof(*folios) * trace.pages);
+	misses = policy->misses ? policy->misses() : run_trace(policy);
 	*share = policy->share ? policy->share() : NAN;
 	settings(v, kept, true);
 	return misses;

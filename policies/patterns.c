@@ -13,6 +13,8 @@
 
 struct trace trace;
 
+static float *rates;
+
 static long room;		/* accesses that trace.access has memory for */
 static long base;		/* pages below are those of an earlier phase */
 static double C;
@@ -89,6 +91,28 @@ static long draw_page(const struct zipf *z)
 	return mix(draw(z)) % (long)z->n;
 }
 
+/*
+ * The true rates of pages, where all are drawn alike: the page of record r is mix(r) % records /
+ * to_a_page. Beyond ten million ranks, what is left is spread evenly.
+ */
+static void note_rates(const struct zipf *z, long records, int to_a_page)
+{
+	long pages = records / to_a_page + 1, ranks = z->n < 1e7 ? z->n : 1e7;
+	double left = z->zeta;
+
+	rates = realloc(rates, pages * sizeof(*rates));
+	memset(rates, 0, pages * sizeof(*rates));
+	for (long r = 0; r < ranks; r++) {
+		double weight = pow(1. / (r + 1), z->theta);
+
+		rates[mix(r) % records / to_a_page] += weight;
+		left -= weight;
+	}
+	for (long i = 0; i < pages && ranks < z->n; i++)
+		rates[i] += left / pages;
+	trace.rate = rates;
+}
+
 /* A hot file that is read from end to end, over and over: so many times. */
 static void read_file(long first, long pages)
 {
@@ -138,6 +162,7 @@ static void database(void)
 			used--;
 		}
 	}
+	note_rates(&z, records, 33);
 	free(prev);
 	free(next);
 	free(in);
@@ -151,6 +176,7 @@ static void zipfian(void)
 
 	for (long i = 0; i < C * 300; i++)
 		put(draw_page(&z));
+	note_rates(&z, C * 10, 1);
 	trace.from = trace.n / 3;
 }
 
@@ -511,6 +537,7 @@ bool make_pattern(const char *name, int pages)
 {
 	C = pages;
 	trace.n = trace.from = trace.pages = base = 0;
+	trace.rate = NULL;
 	state = 88172645463325252ULL;
 	if (!make(name))
 		return false;

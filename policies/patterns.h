@@ -12,6 +12,7 @@ struct trace {
 	long from;		/* accesses before this one are not counted */
 	long to;		/* nor are those from this one on */
 	int pages;		/* numbers of pages are below this */
+	float *rate;		/* how often each page is used, as it was drawn; NULL: not known */
 };
 
 extern struct trace trace;

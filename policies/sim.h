@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The kernel frees so many pages at a time. */
+/* Reclaim asks for so many pages at a time. */
 #define BATCH 32
 
 /* A page of a file. All but prev, next and list is the policy's to use. */
 struct folio {
 	int32_t prev, next;
 	uint32_t shadow;	/* for what eviction leaves behind; 0 at first */
-	uint8_t list;		/* 0: not in the cache */
+	uint16_t list;		/* 0: not in the cache */
 	uint8_t count;
 	uint8_t flags;
 	uint8_t gen;
@@ -24,7 +24,7 @@ struct folio {
 
 struct list {
 	int head, tail, size;
-	uint8_t id;		/* not 0 */
+	uint16_t id;		/* not 0 */
 };
 
 struct param {
@@ -39,20 +39,22 @@ struct policy {
 	void (*init)(void);		/* begin with an empty cache; folios are all zero */
 	void (*hit)(int p);		/* a folio in the cache was used */
 	void (*insert)(int p, bool ahead);	/* comes into the cache, to be used or read ahead */
-	void (*evict)(int nr);		/* evict that many folios: at least one, few more */
+	void (*evict)(int nr);		/* evict that many folios, or a few more */
+	long (*misses)(void);		/* in place of these: how many there are, of the whole trace */
 	double (*share)(void);		/* what it adapts, as a part of the cache; or NULL */
 	const struct policy *next;
 };
 
 extern struct folio *folios;
 extern int capacity;		/* of the cache, in pages */
+extern int resident;		/* how many folios are on lists */
 
 void policy_register(struct policy *policy);
 
 #define POLICY(p) \
 	static void __attribute__((constructor)) register_##p(void) { policy_register(&p); }
 
-static inline void list_init(struct list *l, uint8_t id)
+static inline void list_init(struct list *l, uint16_t id)
 {
 	l->head = l->tail = -1;
 	l->size = 0;
@@ -64,6 +66,7 @@ static inline void list_add(struct list *l, int p)
 {
 	struct folio *f = &folios[p];
 
+	resident++;
 	f->list = l->id;
 	f->prev = -1;
 	f->next = l->head;
@@ -80,6 +83,7 @@ static inline void list_add_tail(struct list *l, int p)
 {
 	struct folio *f = &folios[p];
 
+	resident++;
 	f->list = l->id;
 	f->next = -1;
 	f->prev = l->tail;
@@ -96,6 +100,7 @@ static inline void list_del(struct list *l, int p)
 {
 	struct folio *f = &folios[p];
 
+	resident--;
 	if (f->prev >= 0)
 		folios[f->prev].next = f->next;
 	else

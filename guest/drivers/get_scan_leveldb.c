@@ -5,13 +5,14 @@
  *	get_scan_leveldb load --home DIR --records N [--value-bytes N] [--seed N]
  *	get_scan_leveldb run --home DIR --trace FILE [--get-threads N] [--scan-threads N]
  *		[--get-think-us N] [--scan-think-us N] [--cache-kb N] [--warmup N]
- *		[--value-bytes N]
+ *		[--value-bytes N] [--mixed]
  *
  * `load` runs on the host and makes the database; keys are 16 characters, in
  * the order of their numbers. `run` carries out a trace: some threads claim its
  * reads, one after another, while the others carry out its scans, again and
  * again, until no read is left. What is measured lies after the first --warmup
- * reads.
+ * reads. With --mixed the threads for reads carry out all operations of the trace, and none
+ * are for scans.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -63,6 +64,7 @@ static struct options {
 	unsigned long scan_think_us;
 	unsigned long cache_kb;
 	unsigned long warmup;
+	bool mixed;
 } options = {
 	.value_bytes = 200,
 	.get_threads = 3,
@@ -74,7 +76,8 @@ static struct options {
 
 static leveldb_t *database;
 static leveldb_readoptions_t *read_options;
-/* The trace's reads, and its scans, as indices of it. */
+static leveldb_writeoptions_t *write_options;
+/* The trace's reads (with --mixed all), and its scans, as indices of it. */
 static struct trace trace;
 static size_t *gets, *scans, get_count, scan_count;
 static struct latencies get_latencies, scan_latencies;
@@ -214,6 +217,29 @@ static void scan(const struct trace_record *op)
 	leveldb_iter_destroy(at);
 }
 
+static void put(const struct trace_record *op, size_t version)
+{
+	char key[KEY_BYTES + 1], *value = malloc(options.value_bytes), *error = NULL;
+
+	if (!value)
+		lab_die("no memory for a value");
+	make_key(key, op->key);
+	trace_fill(value, options.value_bytes, op->key, version);
+	leveldb_put(database, write_options, key, KEY_BYTES, value, options.value_bytes, &error);
+	check(error, "put");
+	free(value);
+}
+
+static void carry_out(const struct trace_record *op, size_t version)
+{
+	if (op->op == TRACE_READ || op->op == TRACE_READ_MODIFY_WRITE)
+		get(op);
+	if (op->op == TRACE_SCAN)
+		scan(op);
+	else if (op->op != TRACE_READ)
+		put(op, version);
+}
+
 /* Carry out the reads from the one claimed next up to (not including) `end`. */
 static void get_until(size_t end, bool count)
 {
@@ -224,7 +250,7 @@ static void get_until(size_t end, bool count)
 		if (index >= end)
 			return;
 		begin = lab_now_ns();
-		get(&trace.at[gets[index]]);
+		carry_out(&trace.at[gets[index]], index);
 		if (count)
 			latencies_add(&get_latencies, lab_now_ns() - begin);
 		lab_sleep_ns(options.get_think_us * NSEC_PER_USEC);
@@ -282,7 +308,7 @@ static void split_trace(void)
 	if (!gets || !scans)
 		lab_die("no memory for the trace");
 	for (size_t i = 0; i < trace.count; i++) {
-		if (trace.at[i].op == TRACE_READ)
+		if (options.mixed || trace.at[i].op == TRACE_READ)
 			gets[get_count++] = i;
 		else if (trace.at[i].op == TRACE_SCAN)
 			scans[scan_count++] = i;
@@ -334,6 +360,7 @@ static void run(void)
 	lab_join();
 	open_database(false);
 	read_options = leveldb_readoptions_create();
+	write_options = leveldb_writeoptions_create();
 	pthread_barrier_init(&phase_barrier, NULL, options.get_threads + 1);
 	start_threads(options.get_threads, work_gets);
 	start_threads(options.scan_threads, work_scans);
@@ -370,6 +397,7 @@ static const struct option names[] = {
 	{ "scan-think-us", required_argument, NULL, 'K' },
 	{ "cache-kb", required_argument, NULL, 'c' },
 	{ "warmup", required_argument, NULL, 'w' },
+	{ "mixed", no_argument, NULL, 'm' },
 	{},
 };
 
@@ -404,6 +432,7 @@ static void parse(int argc, char **argv)
 		case 'K': options.scan_think_us = number(optarg); break;
 		case 'c': options.cache_kb = number(optarg); break;
 		case 'w': options.warmup = number(optarg); break;
+		case 'm': options.mixed = true; break;
 		default: usage();
 		}
 	}

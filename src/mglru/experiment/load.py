@@ -66,5 +66,8 @@ def _point_settings(table: Table, family: str, name: str) -> tuple[str, ...]:
     for point in points:
         if point.name == name:
             return point.set
-    known = ", ".join(point.name for point in points) or "none"
-    raise UsageError(f"experiment {family} has no point '{name}'", next_step=f"its points: {known}")
+    known = ", ".join(point.name for point in points)
+    raise UsageError(
+        f"experiment {family} has no point '{name}'",
+        next_step=f"its points: {known}" if known else f"it has none: ./mglru run {family}",
+    )

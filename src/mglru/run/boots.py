@@ -108,10 +108,20 @@ def parallel_boots(experiment: Experiment) -> int:
 
     In virtual time the host's speed does not matter, so one for each CPU that has the memory;
     in real time only one.
+
+    Raises:
+        LabError: there is not even the memory for one.
     """
+    available, wanted = available_bytes() >> 20, experiment.guest.memory_mb
+    if wanted > available:
+        raise LabError(
+            f"a guest of {experiment.name} has {wanted:,} MB of memory, and this machine has "
+            f"{available:,} MB free",
+            next_step=f"free some, or --set guest.memory_mb={max(256, available // 2)}",
+        )
     if experiment.time == "real":
         return 1
-    fitting = int(available_bytes() * 0.8) // (experiment.guest.memory_mb << 20)
+    fitting = int(available * 0.8) // wanted
     return max(1, min(len(os.sched_getaffinity(0)), fitting))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from mglru.core.errors import LabError, UsageError
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
+from mglru.source.kernel_id import KernelId
 from mglru.study.bound import bound as bounds
 from mglru.study.bound import table as bound_table
-from mglru.study.bound.accesses import RECORD, Accesses, Kind, read_accesses
+from mglru.study.bound.accesses import RECORD, Accesses, Kind, read_accesses, read_requests
 from mglru.study.bound.file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
+from mglru.study.bound.kernels import Compared, model_of, render
 from mglru.study.bound.simulate import POLICIES, next_access, simulate
 
 Event = tuple[int, int, int, int, int]
@@ -143,6 +146,34 @@ def test_only_what_follows_the_join_counts_and_only_the_measured_part_is_counted
     assert list(found.pages) == [0, 1, 1, 2, 0]
     assert (found.begin, found.end, found.first_time, found.missed) == (2, 4, 1, 1)
     assert list(found.measured) == [1, 2]
+
+
+def test_a_model_gets_the_arrivals_between_the_accesses(tmp_path: Path) -> None:
+    events = [
+        *added(9),  # before the join
+        mark("join"),
+        *added(0, 1),
+        read(0),
+        mark("begin"),
+        event(Kind.WRITE, 2),
+        *added(2, 3),
+        read(1, 9),  # 4 to 8 never arrive: beyond the end of the file
+        mark("end"),
+        read(0),
+    ]
+    found = read_requests(written(tmp_path / "accesses", events))
+    assert list(found.pages) == [0, 1, 0, 2, 2, 3, 1, 2, 3, 4]
+    assert list(found.ahead) == [True, True, False, False, True, True, *[False] * 4]
+    assert (found.begin, found.measured, found.arrived) == (3, 7, 2)
+
+
+def test_a_model_is_near_its_kernel_or_not() -> None:
+    near = Compared("x", "6.12+next", "series", "t:64:100", 64, 1000, 1029)
+    far = replace(near, model_pages=969)
+    assert (near.is_near, far.is_near) == (True, False)
+    assert "-3.1%!" in render([near, far]) and "+2.9%!" not in render([near, far])
+    with pytest.raises(UsageError, match=r"kernel 7.3 has no model"):
+        model_of(KernelId.parse("7.3"))
 
 
 def test_a_recording_that_is_not_whole_is_refused(tmp_path: Path) -> None:

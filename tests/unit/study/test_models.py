@@ -56,6 +56,28 @@ def test_a_policy_from_a_file_is_compiled_and_run(tmp_path: Path) -> None:
     assert found["mine"] == found["lru"]
 
 
+def test_what_is_read_ahead_comes_in_when_the_trace_says_so_and_is_no_use(tmp_path: Path) -> None:
+    pages = np.array([*range(200), *range(100), *range(200)])
+    ahead = np.arange(len(pages)) < 200
+    write_requests(tmp_path / "trace", pages, ahead)
+    trace = f"{tmp_path / 'trace'}:100:{len(pages)}"
+    found = misses(models.simulate(["series", "rates"], [trace]))
+    # 200 arrive, of which 100 are gone before they are used.
+    assert all(300 <= number <= 500 for number in found.values())
+    assert misses(models.simulate(["hazard"], [trace]))["hazard"] >= 200
+
+
+def test_who_knows_the_rates_is_best_where_each_access_is_independent() -> None:
+    found = misses(models.simulate(["rates", "hazard", "adaptive", "series"], ["zipf"], [CACHE]))
+    assert found["rates"] < found["adaptive"] < found["series"] < found["lru"]
+    assert found["hazard"] < found["adaptive"]
+
+
+def test_the_series_lets_a_lagged_reader_follow() -> None:
+    found = misses(models.simulate(["series"], ["lag0.5"], [CACHE]))
+    assert found["series"] < 0.6 * found["lru"]
+
+
 @pytest.mark.parametrize(
     ("policies", "patterns", "message"),
     [

@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from mglru.cli.common import source_option
 from mglru.cli.run import DEMO_KERNELS
-from mglru.core.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.results.baseline import baseline_of
 from mglru.run.provenance import lab_commit
 from mglru.run.session import Session
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.bound import bound as bounds
+from mglru.study.bound import kernels as against
 from mglru.study.bound import models, models_table
 from mglru.study.bound import table as bound_table
 from mglru.study.bound.file import BoundFile
@@ -43,7 +45,11 @@ PATTERN_PAGES = 4096
     show_default=True,
     help="With --policy, if no pattern is named.",
 )
-@click.option("--kernels", default=DEMO_KERNELS, show_default=True, metavar="A,B,...")
+@click.option(
+    "--kernels",
+    metavar="A,B,...",
+    help=f"Default: {DEMO_KERNELS}; with --models, those that have one.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
 @click.option(
@@ -58,18 +64,34 @@ PATTERN_PAGES = 4096
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write the accesses, in libCacheSim's format oracleGeneral.",
 )
+@click.option("--learned", is_flag=True, help="Also simulate LRB, which takes minutes.")
+@click.option(
+    "--models",
+    "as_models",
+    is_flag=True,
+    help="Compare 6.12@classic, 6.12 and 6.12+next with their models in policies/ instead.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="With --models: keep the traces there.",
+)
 @source_option
 def bound(
     names: tuple[str, ...],
     *,
     policies: tuple[str, ...],
     pattern_set: str,
-    kernels: str,
+    kernels: str | None,
     seed: int,
     settings: tuple[str, ...],
     capacity: int | None,
     json_file: str | None,
     save_trace: Path | None,
+    learned: bool,
+    as_models: bool,
+    keep: Path | None,
     own_sources: tuple[Path, ...],
 ) -> int:
     """Show how far the kernels are from the optimum on an experiment.
@@ -82,11 +104,17 @@ def bound(
     With --policy: misses of that policy's model as a part of LRU's, beside the classic LRU's,
     on patterns, in seconds; patterns are those of policies/patterns.c, or recorded traces as
     FILE:PAGES:MEASURED. --policy yield:tu=16 sets a parameter, --policy mine.c compiles a file.
+
+    With --models: the pages that came into each kernel's cache, and into its model's on the same
+    accesses, with what was read ahead. Exit code 1 if a model is more than 3 % off.
     """
     if policies:
         found_misses = models.simulate(policies, names, [capacity or PATTERN_PAGES], pattern_set)
         click.echo(models_table.render(found_misses), nl=False)
         return ExitCode.OK
+    if as_models:
+        modelled = parse_list(kernels or ",".join(against.MODELS))
+        return _models(names, settings, modelled, own_sources, seed=seed, keep=keep)
     if len(names) != 1:
         raise UsageError(
             f"bound takes one experiment, not {len(names)}",
@@ -95,12 +123,14 @@ def bound(
     ui = Ui()
     experiment = load_experiment(names[0], settings)
     bounds.check(experiment)
-    wanted = parse_list(kernels)
+    wanted = parse_list(kernels or DEMO_KERNELS)
     reference = baseline_of([str(kernel) for kernel in wanted])
     with BoundFile.wanted(json_file) as file:
         session = Session(wanted, own_sources, ui)
         jobs = session.jobs(experiment, boots=1, seed=seed)
-        found = bounds.find_bound(jobs, reference, ui, capacity=capacity, keep=save_trace)
+        found = bounds.find_bound(
+            *(jobs, reference, ui), capacity=capacity, keep=save_trace, learned=learned
+        )
         made_by = {"settings": list(settings), "lab_commit": lab_commit()}
         found = found.model_copy(update=made_by)
         if file:
@@ -112,3 +142,41 @@ def bound(
     for doubt in doubts:
         ui.warn(doubt)
     return ExitCode.EXPECTATION_FAILED if doubts else ExitCode.OK
+
+
+def _models(
+    names: tuple[str, ...],
+    settings: tuple[str, ...],
+    kernels: Sequence[KernelId],
+    own_sources: tuple[Path, ...],
+    *,
+    seed: int,
+    keep: Path | None,
+) -> int:
+    """Compare kernels with their models on some experiments; return the exit code."""
+    if not names:
+        raise UsageError(
+            "--models takes one experiment or several", next_step="./mglru bound --models ycsb-b"
+        )
+    experiments = [load_experiment(name, settings) for name in names]
+    for experiment in experiments:
+        bounds.check(experiment)
+    for kernel in kernels:
+        against.model_of(kernel)
+    session = Session(kernels, own_sources, Ui())
+    found: list[against.Compared] = []
+    failed: list[LabError] = []
+    for experiment in experiments:
+        jobs = session.jobs(experiment, boots=1, seed=seed)
+        try:
+            found += against.compare(jobs, session.ui, keep)
+        except LabError as error:
+            session.ui.warn(f"{experiment.name}: {error}")
+            failed.append(error)
+    click.echo(against.render(found), nl=False)
+    if keep:
+        click.echo(against.traces(found), nl=False)
+    if failed:
+        raise failed[0]
+    near = all(one.is_near for one in found)
+    return ExitCode.OK if near else ExitCode.EXPECTATION_FAILED

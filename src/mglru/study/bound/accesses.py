@@ -91,29 +91,105 @@ def read_accesses(path: Path) -> Accesses:
     Raises:
         LabError: the file is not whole, or lacks the marks of the measured part.
     """
-    if path.stat().st_size % RECORD.itemsize:
-        raise LabError(f"{path} is cut off", next_step="record again; see the console log")
-    records = np.fromfile(path, dtype=RECORD)
-    joined, begin, end = _marks(records)
-    kinds = records["kind"]
-    pairs = _Pairs.of(records)
-    wanted = np.isin(kinds, (Kind.READ, Kind.WRITE, Kind.FAULT)) & ~pairs.repeated(len(records))
-    wanted[:joined] = False
-    touched = _Touched.of(records, np.flatnonzero(wanted | (kinds == Kind.ADD)))
-    measured = (touched.positions >= begin) & (touched.positions < end)
-    missed, unused = touched.fate()
-    again = touched.first_pages & pairs.continued(len(records))[touched.positions] & ~missed
-    at = np.flatnonzero(~touched.added & touched.exists & ~again)
+    recording = _Recording.of(path)
+    touched, measured = recording.touched, recording.measured
+    missed, unused = recording.fate
+    at = np.flatnonzero(~touched.added & recording.wanted)
     positions = touched.positions[at]
     _keys, pages = np.unique(touched.keys[at], return_inverse=True)
     return Accesses(
         pages=pages,
-        begin=int(np.searchsorted(positions, begin)),
-        end=int(np.searchsorted(positions, end)),
-        faults=int((kinds[positions] == Kind.FAULT)[measured[at]].sum()),
+        begin=int(np.searchsorted(positions, recording.begin)),
+        end=int(np.searchsorted(positions, recording.end)),
+        faults=int((recording.kinds[at] == Kind.FAULT)[measured[at]].sum()),
         missed=int((missed & measured).sum()),
         unused=int((unused & measured).sum()),
     )
+
+
+@dataclass(frozen=True)
+class Requests:
+    """What a model of a kernel gets: accesses, and when pages came in, as that kernel did it.
+
+    Attributes:
+        pages: shape (requests,): which page, numbered from 0.
+        ahead: shape (requests,): whether it came in just then, to be used, if at all, later.
+        begin: position of the first request of the measured part; what follows that is left out.
+        arrived: how many pages came into the kernel's cache in the measured part.
+    """
+
+    pages: Pages
+    ahead: Flags
+    begin: int
+    arrived: int
+
+    @property
+    def measured(self) -> int:
+        """How many requests the measured part has."""
+        return len(self.pages) - self.begin
+
+
+def read_requests(path: Path) -> Requests:
+    """Read the accesses of the cgroup under test with the arrivals of pages between them.
+
+    Raises:
+        LabError: see `read_accesses`.
+    """
+    recording = _Recording.of(path)
+    touched = recording.touched
+    inside = (touched.positions >= recording.joined) & (touched.positions < recording.end)
+    at = np.flatnonzero(recording.wanted & inside)
+    _keys, pages = np.unique(touched.keys[at], return_inverse=True)
+    return Requests(
+        pages=pages,
+        ahead=touched.added[at],
+        begin=int(np.searchsorted(touched.positions[at], recording.begin)),
+        arrived=int((touched.added & recording.measured).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class _Recording:
+    """A file of the recorder, taken apart; arrays have an element for each page touched.
+
+    Attributes:
+        touched: accesses and arrivals of single pages.
+        kinds: of each, what it was.
+        fate: see `_Touched.fate`.
+        wanted: whether it counts: not what repeats an access or lies beyond the end of a file.
+        joined, begin, end: positions of records: of the first join, and of the measured part.
+    """
+
+    touched: _Touched
+    kinds: npt.NDArray[np.uint32]
+    fate: tuple[Flags, Flags]
+    wanted: Flags
+    joined: int
+    begin: int
+    end: int
+
+    @classmethod
+    def of(cls, path: Path) -> _Recording:
+        if path.stat().st_size % RECORD.itemsize:
+            raise LabError(f"{path} is cut off", next_step="record again; see the console log")
+        records = np.fromfile(path, dtype=RECORD)
+        joined, begin, end = _marks(records)
+        kinds = records["kind"]
+        pairs = _Pairs.of(records)
+        looks = np.isin(kinds, (Kind.READ, Kind.WRITE, Kind.FAULT)) & ~pairs.repeated(len(records))
+        looks[:joined] = False
+        touched = _Touched.of(records, np.flatnonzero(looks | (kinds == Kind.ADD)))
+        fate = touched.fate()
+        continued = pairs.continued(len(records))[touched.positions]
+        again = touched.first_pages & continued & ~fate[0]
+        wanted = touched.exists & ~again
+        return cls(touched, kinds[touched.positions], fate, wanted, joined, begin, end)
+
+    @property
+    def measured(self) -> Flags:
+        """Whether it is of the measured part."""
+        inside: Flags = (self.touched.positions >= self.begin) & (self.touched.positions < self.end)
+        return inside
 
 
 @dataclass(frozen=True)

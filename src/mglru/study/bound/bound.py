@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from typing import TypeVar
 
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir
@@ -18,10 +19,23 @@ from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
 from mglru.run.boots import Job, failures, parallel_boots, run_jobs
+from mglru.study.bound import models
 from mglru.study.bound.accesses import Accesses, read_accesses
 from mglru.study.bound.file import Bound, KernelOutcome, PolicyOutcome
-from mglru.study.bound.simulate import LRU, OPTIMUM, POLICIES, simulate, write_requests
+from mglru.study.bound.simulate import (
+    LEARNED,
+    LRU,
+    OPTIMUM,
+    POLICIES,
+    Outcome,
+    simulate,
+    write_requests,
+)
 
+Seen = TypeVar("Seen")
+
+# Models of policies/ that know all there is to know but the future.
+BLIND = {"known rates": "rates", "hazard rates": "hazard"}
 # A stock kernel's misses lie within this share of those of LRU in the simulation, or the
 # recording does not show what the kernel saw.
 MARGIN = 0.1
@@ -54,6 +68,7 @@ def find_bound(
     *,
     capacity: int | None = None,
     keep: Path | None = None,
+    learned: bool = False,
 ) -> Bound:
     """Record a boot of each kernel, then simulate what one of them saw.
 
@@ -64,20 +79,21 @@ def find_bound(
         capacity: of the simulated caches, in pages; None: what that kernel's cgroup had of
             files on average.
         keep: where its accesses are written, in libCacheSim's format oracleGeneral.
+        learned: simulate LEARNED as well.
 
     Raises:
         UsageError: see `check`; or nothing was accessed.
         LabError: a boot failed, or its accesses could not be read.
     """
-    check(jobs[0].experiment)
-    guest_program(RECORDER, note=ui.note)
-    recorded = _record_all(jobs, ui)
+    recorded = record(jobs, ui, read_accesses)
     boot, accesses = recorded[reference]
     pages = capacity or capacity_pages(boot)
     if keep:
         write_requests(keep, accesses.pages)
-    with ui.bar(f"simulating {len(POLICIES)} policies", len(POLICIES)) as update:
-        outcomes = simulate(accesses, pages, update)
+    policies = POLICIES | LEARNED if learned else POLICIES
+    with ui.bar(f"simulating {len(policies)} policies", len(policies)) as update:
+        outcomes = simulate(accesses, pages, update, policies)
+    outcomes |= blind_bounds(accesses, pages)
     return Bound(
         experiment=jobs[0].experiment.name,
         seed=boot.seed,
@@ -95,9 +111,38 @@ def find_bound(
     )
 
 
-def _record_all(jobs: Sequence[Job], ui: Ui) -> dict[str, tuple[BootRecord, Accesses]]:
-    """Return each kernel's record and accesses."""
-    recorded: dict[str, tuple[BootRecord, Accesses]] = {}
+def blind_bounds(accesses: Accesses, capacity: int) -> dict[str, Outcome]:
+    """Return what is left to a policy that cannot see the future; see policies/rates.c, hazard.c.
+
+    Args:
+        accesses: the sequence.
+        capacity: of the cache, in pages.
+    """
+    with tempfile.TemporaryDirectory(prefix="mglru-accesses-") as scratch:
+        path = Path(scratch) / "requests.oracleGeneral"
+        write_requests(path, accesses.pages[: accesses.end])
+        measured = accesses.end - accesses.begin
+        found = models.simulate(list(BLIND.values()), [f"{path}:{capacity}:{measured}"])
+    misses = {one.policy: one.misses for one in found}
+    first = accesses.first_time
+    return {
+        name: Outcome(misses=misses[model], refaults=misses[model] - first)
+        for name, model in BLIND.items()
+    }
+
+
+def record(
+    jobs: Sequence[Job], ui: Ui, read: Callable[[Path], Seen]
+) -> dict[str, tuple[BootRecord, Seen]]:
+    """Record a boot of each kernel; return its record, and what `read` makes of the recording.
+
+    Raises:
+        UsageError: see `check`.
+        LabError: a boot failed, or its accesses could not be read.
+    """
+    check(jobs[0].experiment)
+    guest_program(RECORDER, note=ui.note)
+    recorded: dict[str, tuple[BootRecord, Seen]] = {}
     with tempfile.TemporaryDirectory(prefix="record-", dir=cache_dir("tmp")) as scratch:
         homes = {str(job.kernel): Path(scratch) / str(job.number) / str(job.kernel) for job in jobs}
         for home in homes.values():
@@ -105,7 +150,7 @@ def _record_all(jobs: Sequence[Job], ui: Ui) -> dict[str, tuple[BootRecord, Acce
 
         def keep(record: BootRecord) -> None:
             _check_worked(record, jobs[0].experiment)
-            recorded[record.kernel] = record, read_accesses(homes[record.kernel] / ACCESSES)
+            recorded[record.kernel] = record, read(homes[record.kernel] / ACCESSES)
 
         recording = [replace(job, recording=homes[str(job.kernel)]) for job in jobs]
         run_jobs(recording, ui, keep, parallel_boots(jobs[0].experiment))

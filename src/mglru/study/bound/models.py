@@ -45,7 +45,10 @@ class Misses:
 
 
 def simulate(
-    policies: Sequence[str], patterns: Sequence[str], capacities: Sequence[int], chosen_set: str
+    policies: Sequence[str],
+    patterns: Sequence[str],
+    capacities: Sequence[int] = (),
+    chosen_set: str = SETS[0],
 ) -> list[Misses]:
     """Run policies on patterns; LRU and the classic LRU are always among them.
 

@@ -8,8 +8,10 @@ every access names the next one to the same page: that is what the optimum needs
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mglru.core.errors import UsageError
-from mglru.study.bound.accesses import Accesses, Pages
+from mglru.study.bound.accesses import Accesses, Flags, Pages
 
 OPTIMUM = "Belady"
 LRU = "LRU"
@@ -36,7 +38,13 @@ POLICIES: dict[str, str] = {
     "SIEVE": "Sieve",
     "S3-FIFO": "S3FIFO",
     "W-TinyLFU": "WTinyLFU",
+    "MQ": "MQ",
+    "Cacheus": "Cacheus",
+    "Clock2Q+": "Clock2QPlus",
 }
+
+# Learns from what it sees; takes a minute or two for a million accesses.
+LEARNED: dict[str, str] = {"LRB": "LRB"}
 
 # S3-FIFO and W-TinyLFU divide a cache into parts; libCacheSim ends the program if one is empty.
 SMALLEST = 64
@@ -74,20 +82,30 @@ def next_access(pages: Pages) -> npt.NDArray[np.int64]:
     return following
 
 
-def write_requests(path: Path, pages: Pages) -> None:
-    """Write a sequence as an uncompressed oracleGeneral file, each page of size 1."""
+def write_requests(path: Path, pages: Pages, ahead: Flags | None = None) -> None:
+    """Write a sequence as an uncompressed oracleGeneral file, each page of size 1.
+
+    Args:
+        path: is made, or written anew.
+        pages: shape (requests,).
+        ahead: shape (requests,): those that are arrivals, no accesses; they have size 2, which only
+            the models in policies/ understand.
+    """
     requests = np.zeros(len(pages), dtype=REQUEST)
     requests["time"] = np.arange(len(pages))
     requests["object"] = pages
-    requests["size"] = 1
+    requests["size"] = 1 if ahead is None else 1 + ahead
     requests["next"] = next_access(pages)
     requests.tofile(path)
 
 
 def simulate(
-    accesses: Accesses, capacity: int, progress: Callable[[int, str], None] = lambda _n, _s: None
+    accesses: Accesses,
+    capacity: int,
+    progress: Callable[[int, str], None] = lambda _n, _s: None,
+    policies: Mapping[str, str] = POLICIES,
 ) -> dict[str, Outcome]:
-    """Return what each of POLICIES does, by name.
+    """Return what each of the policies does, by name.
 
     All accesses go through the cache, which starts empty; those of the measured part are counted.
 
@@ -95,6 +113,7 @@ def simulate(
         accesses: the sequence.
         capacity: of the cache, in pages.
         progress: called with the number of policies that are done, and the next one's name.
+        policies: libCacheSim's name of each.
 
     Raises:
         UsageError: nothing was accessed, or the cache is smaller than SMALLEST.
@@ -110,9 +129,11 @@ def simulate(
     with tempfile.TemporaryDirectory(prefix="mglru-accesses-") as scratch:
         path = Path(scratch) / "requests.oracleGeneral"
         write_requests(path, accesses.pages)
-        for number, (name, policy) in enumerate(POLICIES.items()):
+        for number, (name, policy) in enumerate(policies.items()):
             progress(number, name)
-            misses = _misses(policy, path, capacity, accesses)
+            # In a process of its own: random numbers begin anew for each.
+            with ProcessPoolExecutor(1, get_context("fork")) as apart:
+                misses = apart.submit(_misses, policy, path, capacity, accesses).result()
             outcomes[name] = Outcome(misses=misses, refaults=misses - first)
     return outcomes
 

@@ -15,6 +15,8 @@ WIDTH = 100
 COLUMNS = ("misses", "of LRU's", "to the optimum", "refaults", "read ahead, unused")
 LEGEND = """\
 misses: accesses to pages that are not in the cache; refaults: those of pages that had been there.
+known rates: evicts what is used least in all of the recording. hazard rates: a bound for what
+knows how often, at which interval and how long ago pages were used, and not the future.
 to the optimum: 0 as Belady's algorithm, which knows the future; 1 as LRU.
 read ahead, unused: pages that came in and were not accessed; the kernel's own counter of refaults
 has them too, the simulations read nothing ahead.

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The multi-gen LRU of 6.12+next, as patches 0052 and 0054 have it (docs/series/window.md): file
+ * folios that are not mapped, of one page, clean, of one zone; no anonymous ones.
+ *
+ * Names and arithmetic are those of mm/vmscan.c and mm/workingset.c, so that the two can be read
+ * side by side: integers, shares in 1/256 of a page, memcg reclaim of 32 pages that scans 64.
+ * Left out: dirty folios, which are not lent room and go round once; folios that are locked
+ * while they are read; protection by frequency, which the window takes the place of.
+ */
+#include <limits.h>
+
+#include "sim.h"
+
+enum { MIN_GENS = 2, MAX_GENS = 4, WINDOW = MAX_GENS, LISTS };
+enum { SHARE_SHIFT = 8, WORTH_SHIFT = 16, WORTH_ONE = 1 << WORTH_SHIFT, PRIORITY = 12 };
+enum { MIN_LRU_BATCH = 64, MAX_LRU_BATCH = 64 * MIN_LRU_BATCH };
+enum shadow { NEVER, ONCE, AGAIN, HOT };
+enum role { GEN_WINDOW, GEN_HOT };
+
+static double memory = 1024, looks = 2, max_step = 16, lending = 16, first = 8;
+
+/* struct lru_gen_folio and struct lru_gen_window */
+static struct list lists[LISTS];
+static uint32_t min_seq, max_seq, births[MAX_GENS];
+static uint32_t age;				/* of the lruvec: evictions */
+static long share, room, least;
+static long worth, cache, lent, unproven;
+static uint32_t epoch, recalled, recalls;
+static long back, ahead_back, hot_back;		/* since the last scan */
+static bool no_hand;
+
+/* What one scan does. */
+static struct {
+	int scanned, isolated, owed;
+} scan;
+
+/* Isolated, until the scan is over. */
+static int taken[2 * MIN_LRU_BATCH];
+static int nr_taken;
+
+static long min_long(long a, long b)
+{
+	return a < b ? a : b;
+}
+
+static long max_long(long a, long b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t gen_of(uint32_t seq)
+{
+	return seq % MAX_GENS;
+}
+
+static void init(void)
+{
+	for (int i = 0; i < LISTS; i++)
+		list_init(&lists[i], i + 1);
+	for (int i = 0; i < MAX_GENS; i++)
+		births[i] = 0;
+	min_seq = 0;
+	max_seq = MIN_GENS + 1;
+	age = 1;
+	share = room = least = worth = cache = lent = unproven = 0;
+	epoch = recalled = recalls = 0;
+	back = ahead_back = hot_back = 0;
+	no_hand = false;
+}
+
+static long size_of_all(void)
+{
+	long size = 0;
+
+	for (int i = 0; i < LISTS; i++)
+		size += lists[i].size;
+	return size;
+}
+
+/* --- how often a folio was used: the scale of include/linux/lru_refs.h --- */
+
+static uint8_t scale_use(uint8_t value)
+{
+	return (const uint8_t[]){ 2, 3, 5, 6, 3, 7, 7, 7 }[value];
+}
+
+static bool referenced(int p)
+{
+	return 0xec & 1 << folios[p].count;
+}
+
+static bool again(int p)
+{
+	return 0xe8 & 1 << folios[p].count;
+}
+
+static void hit(int p)
+{
+	folios[p].count = scale_use(folios[p].count);
+}
+
+/* --- the share of the window --- */
+
+static void change_share(long delta)
+{
+	long lowest = max_long(cache / 32, min_long(cache / 8, 512)) << SHARE_SHIFT;
+	long most = max_long(lowest, (cache << SHARE_SHIFT) - lowest);
+	long new = max_long(lowest, min_long(share + delta, most));
+
+	if (delta)
+		room -= new - share;
+	share = new;
+}
+
+static long step(void)
+{
+	long rest = cache - min_long(share >> SHARE_SHIFT, cache);
+
+	return 1 + min_long(cache / (rest + 1), max_step - 1);
+}
+
+static void found_dead(long pages)
+{
+	change_share(pages * step() * (worth >> (WORTH_SHIFT - SHARE_SHIFT)));
+}
+
+static void found_used(long pages, long idle)
+{
+	long take = (WORTH_ONE - min_long(worth, WORTH_ONE / 2)) >> (WORTH_SHIFT - SHARE_SHIFT);
+
+	change_share(-(pages * step() * take * min_long(idle, cache + 1) / (cache + 1)));
+}
+
+static void note_evicted(long pages)
+{
+	worth -= min_long(worth, worth * pages / (long)memory);
+}
+
+static void note_returns(void)
+{
+	worth = min_long(worth + (back + ahead_back) * (WORTH_ONE / (long)memory), WORTH_ONE);
+	found_dead(ahead_back);
+	found_used(hot_back, LONG_MAX);
+	back = ahead_back = hot_back = 0;
+}
+
+static void note_room(long larger)
+{
+	least = min_long(least, larger);
+	if (age - epoch < (uint32_t)cache / 16)
+		return;
+	room = max_long(least, 0) << SHARE_SHIFT;
+	least = larger;
+	epoch = age;
+}
+
+static void recall(long pages)
+{
+	change_share(pages << SHARE_SHIFT);
+	lent = 0;
+	recalled = age;
+}
+
+static bool lend(void)
+{
+	long keep = cache / first;
+
+	if (worth > WORTH_ONE / lending || (age - recalled) >> recalls < (uint32_t)cache)
+		return false;
+	if ((share >> SHARE_SHIFT) - 1 < keep) {
+		if (share >> SHARE_SHIFT <= keep && lent)
+			recall(lent);
+		return false;
+	}
+	change_share(-(1 << SHARE_SHIFT));
+	room -= 1 << SHARE_SHIFT;
+	lent++;
+	unproven++;
+	return true;
+}
+
+static void scale_window(long size)
+{
+	if (cache) {
+		share = share * size / cache;
+		lent = lent * size / cache;
+		unproven = unproven * size / cache;
+	}
+	cache = size;
+}
+
+static void begin_window(void)
+{
+	lent = 0;
+	unproven = cache / first;
+	share = (cache - unproven) << SHARE_SHIFT;
+	epoch = recalled = age - cache;
+	least = LONG_MAX;
+}
+
+/* By how many pages the window is larger than its share. */
+static long note_window(void)
+{
+	long larger;
+
+	scale_window(size_of_all());
+	if (!share)
+		begin_window();
+	note_returns();
+	change_share(0);
+	if (lent && worth > WORTH_ONE / lending) {
+		recalls += recalls < 10;
+		recall(min_long(2 * lent, cache));
+	}
+	larger = lists[WINDOW].size - (share >> SHARE_SHIFT);
+	note_room(larger);
+	return larger;
+}
+
+static long slack(void)
+{
+	return min_long(cache / 64, MIN_LRU_BATCH);
+}
+
+/* --- generations --- */
+
+static long idle_of(int gen)
+{
+	return (uint32_t)(age - births[(gen + MIN_GENS) % MAX_GENS]);
+}
+
+static bool due(uint32_t seq)
+{
+	return idle_of(gen_of(seq)) >= cache;
+}
+
+static uint32_t hand(void)
+{
+	for (uint32_t seq = min_seq; seq + MIN_GENS <= max_seq; seq++)
+		if (lists[gen_of(seq)].size)
+			return seq;
+	return max_seq;
+}
+
+static void to_hot_gen(int p)
+{
+	folios[p].count = 0;
+	list_move(&lists[folios[p].list - 1], &lists[gen_of(max_seq - 1)], p);
+}
+
+static void go_round(int p)
+{
+	found_used(1, idle_of(folios[p].list - 1));
+	if (lent == 1)
+		recalls = 0;
+	lent -= lent > 0;
+	unproven -= unproven > 0;
+	to_hot_gen(p);
+}
+
+/* The hand meets its next folio, for a candidate. True if it is dead. */
+static bool meet(uint32_t seq)
+{
+	struct list *list = &lists[gen_of(seq)];
+	int next = list->tail;
+
+	if (referenced(next)) {
+		go_round(next);
+	} else if (due(seq)) {
+		scan.owed++;
+		return true;
+	} else {
+		list_move(list, list, next);
+	}
+	return false;
+}
+
+/* No generation is old enough to be compared with. True if there is nothing in them at all. */
+static bool meet_nobody(void)
+{
+	if (size_of_all() == lists[WINDOW].size)
+		return true;
+	if (age - births[gen_of(max_seq)] >= (uint32_t)max_long(cache / 8, 4 * MIN_LRU_BATCH))
+		no_hand = true;
+	return false;
+}
+
+static bool may_stay(int p)
+{
+	if (!again(p))
+		return false;
+	for (int i = 0; i <= looks; i++) {
+		uint32_t seq;
+
+		if (room >= 1 << SHARE_SHIFT) {
+			room -= 1 << SHARE_SHIFT;
+			return true;
+		}
+		if (i == looks)
+			break;
+		seq = hand();
+		if (seq == max_seq) {
+			if (meet_nobody())
+				return true;
+			break;
+		}
+		if (meet(seq))
+			return true;
+	}
+	return lend();
+}
+
+/* --- the scan --- */
+
+static enum shadow shadow_as(int p, enum role role)
+{
+	if (role == GEN_HOT)
+		return unproven ? AGAIN : HOT;
+	return again(p) ? AGAIN : folios[p].count ? ONCE : NEVER;
+}
+
+static void isolate(int p, enum role role)
+{
+	folios[p].flags = shadow_as(p, role);
+	list_del(&lists[folios[p].list - 1], p);
+	taken[nr_taken++] = p;
+	scan.isolated++;
+	if (role == GEN_HOT && unproven) {
+		unproven--;
+		note_evicted(1);
+	}
+}
+
+static bool scan_is_over(int nr_to_scan)
+{
+	return scan.scanned >= nr_to_scan || scan.isolated + scan.owed >= MIN_LRU_BATCH;
+}
+
+static void scan_list(int nr_to_scan, struct list *list, enum role role)
+{
+	while (list->size && !scan_is_over(nr_to_scan)) {
+		int p = list->tail;
+
+		scan.scanned++;
+		if (role == GEN_HOT && referenced(p))
+			go_round(p);
+		else if (role == GEN_WINDOW && may_stay(p))
+			to_hot_gen(p);
+		else
+			isolate(p, role);
+	}
+}
+
+static void scan_hand(int nr_to_scan)
+{
+	for (uint32_t seq = min_seq; !scan.scanned && seq + MIN_GENS <= max_seq; seq++) {
+		scan_list(nr_to_scan, &lists[gen_of(seq)], GEN_HOT);
+		if (due(seq))
+			found_dead(scan.isolated);
+	}
+}
+
+static void scan_window(int nr_to_scan)
+{
+	int owed;
+
+	scan_list(nr_to_scan, &lists[WINDOW], GEN_WINDOW);
+	note_evicted(scan.isolated);
+	least = min_long(least, lists[WINDOW].size - (share >> SHARE_SHIFT));
+	owed = scan.owed;
+	scan.owed = 0;
+	for (uint32_t seq = min_seq; owed > 0 && seq + MIN_GENS <= max_seq && due(seq); seq++) {
+		int isolated = scan.isolated, scanned = scan.scanned;
+
+		scan_list(scan.scanned + owed, &lists[gen_of(seq)], GEN_HOT);
+		found_dead(scan.isolated - isolated);
+		owed -= scan.scanned - scanned;
+	}
+}
+
+static int scan_folios(int nr_to_scan, enum role role)
+{
+	scan.scanned = scan.isolated = scan.owed = 0;
+	nr_to_scan = min_long(nr_to_scan, MIN_LRU_BATCH);
+	if (role == GEN_WINDOW)
+		scan_window(nr_to_scan);
+	else if (max_seq - min_seq + 1 > MIN_GENS)
+		scan_hand(nr_to_scan);
+	return scan.scanned;
+}
+
+static int scan_type(int nr_to_scan)
+{
+	int scanned = 0;
+
+	if (note_window() > -slack())
+		scanned = scan_folios(nr_to_scan, GEN_WINDOW);
+	if (!scanned)
+		scanned = scan_folios(nr_to_scan, GEN_HOT);
+	return scanned ? scanned : scan_folios(nr_to_scan, GEN_WINDOW);
+}
+
+/* Returns how many were scanned; what was isolated is evicted. */
+static int evict_folios(int nr_to_scan)
+{
+	int scanned = scan_type(nr_to_scan);
+	uint32_t before = min_seq;
+
+	while (min_seq + MIN_GENS <= max_seq && !lists[gen_of(min_seq)].size)
+		min_seq++;
+	for (int i = 0; i < nr_taken; i++)
+		folios[taken[i]].shadow = age++ << 2 | folios[taken[i]].flags;
+	nr_taken = 0;
+	return scanned + (before != min_seq);
+}
+
+/* --- aging and reclaim --- */
+
+static bool should_age(int priority)
+{
+	long old, young, total;
+
+	if (lists[WINDOW].size && lists[WINDOW].size - (share >> SHARE_SHIFT) > -slack())
+		return no_hand;
+	if (min_seq + MIN_GENS > max_seq)
+		return true;
+	if (min_seq + MIN_GENS < max_seq || priority == PRIORITY)
+		return false;
+	old = lists[gen_of(max_seq - MIN_GENS)].size;
+	young = lists[gen_of(max_seq)].size;
+	total = size_of_all() - lists[WINDOW].size;
+	return young * MIN_GENS > total || old * (MIN_GENS + 2) < total;
+}
+
+static void run_aging(void)
+{
+	if (max_seq - min_seq + 1 == MAX_GENS) {
+		struct list *oldest = &lists[gen_of(min_seq)];
+
+		while (oldest->size) {
+			int p = oldest->tail;
+
+			list_del(oldest, p);
+			list_add_tail(&lists[gen_of(min_seq + 1)], p);
+		}
+		min_seq++;
+	}
+	no_hand = false;
+	births[gen_of(max_seq + 1)] = age;
+	max_seq++;
+}
+
+/* One priority of reclaim for a memcg. */
+static void shrink(int priority, int nr_to_reclaim)
+{
+	long size = size_of_all(), scanned = 0;
+	long nr_to_scan = max_long(size >> priority, min_long(size, MIN_LRU_BATCH));
+	uint32_t before = age;
+	bool aged = false;
+
+	while (scanned < nr_to_scan && age - before < (uint32_t)nr_to_reclaim) {
+		int delta;
+
+		if (!aged && should_age(priority)) {
+			run_aging();
+			aged = true;
+		}
+		delta = evict_folios(min_long(nr_to_scan - scanned, MAX_LRU_BATCH));
+		if (!delta)
+			break;
+		scanned += delta;
+	}
+}
+
+static void evict(int nr)
+{
+	uint32_t before = age;
+
+	for (int priority = PRIORITY; priority >= 0 && age - before < (uint32_t)nr; priority--)
+		shrink(priority, nr);
+}
+
+static void insert(int p, bool ahead)
+{
+	struct folio *f = &folios[p];
+	uint32_t distance = age - (f->shadow >> 2);
+	enum shadow as = f->shadow & 3;
+
+	f->count = 0;
+	if (f->shadow && distance <= (uint32_t)cache) {
+		if (as == NEVER && distance < (uint32_t)cache / 8)
+			ahead_back++;
+		else if (as == HOT)
+			hot_back++;
+		else
+			back++;
+		if (as != NEVER)
+			f->count = as >= AGAIN ? 4 : 1;
+	}
+	list_add(&lists[WINDOW], p);
+	if (!ahead)
+		hit(p);
+}
+
+static double window_share(void)
+{
+	return cache ? (double)(share >> SHARE_SHIFT) / cache : 1;
+}
+
+static const struct param params[] = {
+	{ "memory", &memory }, { "looks", &looks }, { "step", &max_step }, { "lending", &lending },
+	{ "first", &first }, { 0 }
+};
+
+static struct policy series = {
+	.name = "series", .about = "the window and generations of 6.12+next", .params = params,
+	.init = init, .hit = hit, .insert = insert, .evict = evict, .share = window_share,
+};
+POLICY(series)
