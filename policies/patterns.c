@@ -506,13 +506,16 @@ static const struct {
 	void (*make)(void);
 	bool (*after)(const char *name);
 } families[] = {
-	{ "database", database }, { "zipf", zipfian }, { "get-scan", get_scan }, { "one-hit", one_hit },
-	{ "loop-then-", 0, loop_then }, { "then-", 0, then }, { "loop", loop }, { "set", set },
-	{ "streams", streams }, { "churn", churn }, { "phases", phases }, { "turns", turns },
-	{ "lag", lag }, { "log", log_ }, { "shift", shift }, { "files", files },
-	{ "mixloops", mixloops }, { "idle", idle }, { "desk", desk }, { "uniform", uniform_ },
-	{ "drift", drift }, { "stack", stack }, { "saw", saw }, { "build", build },
-	{ "backup", backup }, { "grow", grow }, { "latest", latest }, { "beside", beside }, { "flood", flood },
+	{ "database", database, NULL }, { "zipf", zipfian, NULL }, { "get-scan", get_scan, NULL },
+	{ "one-hit", one_hit, NULL }, { "loop-then-", NULL, loop_then }, { "then-", NULL, then },
+	{ "loop", loop, NULL }, { "set", set, NULL }, { "streams", streams, NULL },
+	{ "churn", churn, NULL }, { "phases", phases, NULL }, { "turns", turns, NULL },
+	{ "lag", lag, NULL }, { "log", log_, NULL }, { "shift", shift, NULL },
+	{ "files", files, NULL }, { "mixloops", mixloops, NULL }, { "idle", idle, NULL },
+	{ "desk", desk, NULL }, { "uniform", uniform_, NULL }, { "drift", drift, NULL },
+	{ "stack", stack, NULL }, { "saw", saw, NULL }, { "build", build, NULL },
+	{ "backup", backup, NULL }, { "grow", grow, NULL }, { "latest", latest, NULL },
+	{ "beside", beside, NULL }, { "flood", flood, NULL },
 };
 
 static bool make(const char *name)

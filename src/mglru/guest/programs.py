@@ -90,6 +90,7 @@ def programs() -> dict[str, Program]:
         "no_spin": Program(("tools/no_spin.c",), preload=True),
         "memcg_create": Program(("drivers/memcg_create.c",)),
         "memcg_stress": Program(("stress/memcg_stress.c",)),
+        "replay": Program(("drivers/replay.c", "../policies/patterns.c")),
         "retain_stress": Program(("stress/retain_stress.c",)),
         "retain_ways": Program(("stress/retain_ways.c",)),
         "stress": Program(STRESS),
@@ -143,7 +144,12 @@ def _sources(program: Program) -> list[Path]:
 
 def _headers(program: Program) -> list[Path]:
     """What decides the content, beside the sources: libraries have nothing to do with the lab."""
-    return [] if program.preload else sorted(GUEST.glob("*/*.h"))
+    if program.preload:
+        return []
+    beside = {GUEST / source for source in program.sources}
+    return sorted(
+        {*GUEST.glob("*/*.h"), *(path for each in beside for path in each.parent.glob("*.h"))}
+    )
 
 
 def _key(program: Program, libraries: list[Library]) -> str:
