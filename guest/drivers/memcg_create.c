@@ -6,7 +6,7 @@
  *
  *	memcg_create [--groups N] [--window N] [--churn] [--seed N] [--parent DIR]
  *
- * Metrics: mkdir_us_at_1000, _2000, _4000, ... up to --groups: the lowest decile
+ * Metrics: mkdir_us_at_125, _250, _500, ... up to --groups: the lowest decile
  * of the --window mkdir()s that end there, in microseconds (a decile, because on
  * a shared machine a mean is mostly interruptions, and under User Mode Linux,
  * where each system call waits for the host's scheduler, so is a median);
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
-#define FIRST_REPORT 1000
+#define FIRST_REPORT 125
 #define DYING_POLL_NSEC (10 * 1000 * NSEC_PER_USEC)
 #define DYING_POLLS 3000
 

@@ -29,14 +29,30 @@ BESIDE_A_STREAM = (
     "grep -qx 'pgsteal 0' kept/memory.stat && grep -qx 'low 0' kept/memory.events"
 )
 
+# The same five levels down, with what the ancestors protect not computed yet: kswapd has not run,
+# as there is free memory. Who wants some from all (memory.reclaim of the root) takes it elsewhere.
+NESTED = (
+    "cd $MGLRU_CGROUP; "
+    "for d in . a a/b a/b/c; do mkdir -p $d; echo +memory >$d/cgroup.subtree_control; done; "
+    "mkdir a/b/c/kept stream; "
+    "for d in . a a/b a/b/c a/b/c/kept; do echo 80M >$d/memory.low; done; "
+    "(echo 0 >a/b/c/kept/cgroup.procs; dd if=/dev/data of=/dev/null bs=1M count=64 2>/dev/null); "
+    "(echo 0 >stream/cgroup.procs; "
+    "dd if=/dev/data of=/dev/null bs=1M skip=64 count=200 2>/dev/null); "
+    "for i in 1 2 3 4; do echo 4M >/sys/fs/cgroup/memory.reclaim; done; "
+    "test $(sed -n 's/^pgsteal //p' stream/memory.stat) -gt 2000 && "
+    "grep -qx 'pgsteal 0' a/b/c/kept/memory.stat && grep -qx 'low 0' a/b/c/kept/memory.events"
+)
 
-def test_nothing_is_taken_below_memory_low_beside_a_stream(tmp_path: Path) -> None:
+
+@pytest.mark.parametrize("script", [BESIDE_A_STREAM, NESTED], ids=["stream", "nested"])
+def test_nothing_is_taken_below_memory_low(tmp_path: Path, script: str) -> None:
     plan = [
         *DISK,
         "cgroup\t2",
         f"mkdir\t{CGROUP}",
         f"env\tMGLRU_CGROUP\t{CGROUP}",
-        f"step\tbeside\t-\t/bin/sh\t-c\t{BESIDE_A_STREAM}",
+        f"step\tbeside\t-\t/bin/sh\t-c\t{script}",
     ]
     report = read_report(boot(request(kernel_build(SERIES), *plan), tmp_path))
     (done,) = report.steps

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from mglru.checks.ci import FILESYSTEMS_KERNEL
+from mglru.checks.ci import FILESYSTEMS_KERNEL, GUEST_KERNELS
 from mglru.core.ui import Ui
 from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
+from mglru.guest import channel
 from mglru.guest.plan import Inputs, make_plan
+from mglru.machine.uml import boot
 from mglru.results.model import BootRecord
 from mglru.run.boots import make_jobs, run_jobs
 from mglru.source.kernel_id import KernelId
-from support.guests import kernel_build
+from support.guests import CGROUP, DISK, kernel_build, memcg, read_report, request, step
 from support.runs import run
 
 SMALL = ("dataset.size_mb=64", "dataset.file_mb=32", "limit=4M", "guest.memory_mb=512")
@@ -128,3 +130,60 @@ def test_many_small_files_leave_room_for_memory(quiet: Ui) -> None:
     assert stock.metrics["oom_kill"] == ours.metrics["oom_kill"] == 0
     assert ours.metrics["pgretain"] > 0
     assert ours.metrics["pgpgin"] <= stock.metrics["pgpgin"]
+
+
+def counters(tmp_path: Path, *plan: str) -> dict[str, float]:
+    """Return what a plan on the series counted, all of whose steps have to do their work."""
+    tmp_path.mkdir(exist_ok=True)
+    report = read_report(boot(request(kernel_build(GUEST_KERNELS[1]), "strict", *plan), tmp_path))
+    assert report.done
+    return channel.metrics_of(report)
+
+
+@pytest.mark.guest
+def test_groups_without_it_count_the_same_whoever_else_has_it(tmp_path: Path) -> None:
+    """Once anybody had the switch on, the kernel asks for each batch, and nothing else changes."""
+    mix = (
+        "for i in 1 2 3; do dd if=/dev/data of=/dev/null bs=64k count=400 skip=$((i * 100)) & done"
+    )
+    found = [
+        counters(
+            tmp_path / switch,
+            *DISK,
+            *memcg("16M"),
+            "mkdir\t/sys/fs/cgroup/other",
+            f"write\t/sys/fs/cgroup/other/memory.retain\t{switch}",
+            "counters\tbegin",
+            step("mix", f"{mix}; wait"),
+            step("again", "dd if=/dev/data of=/dev/null bs=1M count=32"),
+            "counters\tend",
+        )
+        for switch in ("0", "1")
+    ]
+    assert found[0]["workingset_refault_file"] > 0
+    assert found[0] == found[1]
+
+
+@pytest.mark.guest
+def test_the_kernel_reads_a_page_for_whom_it_does(tmp_path: Path) -> None:
+    """swapon reads the first page of a file by read_cache_folio(): its caller is charged."""
+    other = "/sys/fs/cgroup/other"
+    use = (
+        f"echo 0 >{other}/cgroup.procs; /sbin/swapon /mnt/data/swap; "
+        f"grep -q 'pgretain_reuse [1-9]' {other}/memory.stat"
+    )
+    counters(
+        tmp_path,
+        "disk\tdata\tsize=100\tmemory_backed=1\tblocksize=4096",
+        "step\tmkfs\t-\t/sbin/mkfs.ext4\t-qF\t/dev/data",
+        "mkdir\t/mnt/data",
+        "mount\text4\t/dev/data\t/mnt/data",
+        "step\tfile\t-\t/bin/sh\t-ec\tdd if=/dev/zero of=/mnt/data/swap bs=1M count=32; "
+        "chmod 600 /mnt/data/swap; /sbin/mkswap /mnt/data/swap; sync",
+        "drop_caches",
+        *memcg("4M"),
+        f"write\t{CGROUP}/memory.retain\t1",
+        step("retain", "dd if=/mnt/data/swap of=/dev/null bs=1M"),
+        f"mkdir\t{other}",
+        f"step\tuse\t-\t/bin/sh\t-c\t{use}",
+    )

@@ -13,7 +13,8 @@ from mglru.machine.registry import UML
 from support.guests import kernel_build
 
 pytestmark = pytest.mark.guest
-NAMES = ("cgroup/test_core", "cgroup/test_retain", "cgroup/test_zswap")
+# The last one is skipped without zswap.
+NAMES = ("cgroup/test_core", "cgroup/test_low", "cgroup/test_retain", "cgroup/test_zswap")
 
 
 def test_the_series_has_selftests_and_they_pass(quiet: Ui) -> None:
@@ -24,11 +25,11 @@ def test_the_series_has_selftests_and_they_pass(quiet: Ui) -> None:
     run = run_selftests(build, programs, UML)
     assert run.problems == ()
     assert list(run.cases) == list(NAMES)
-    for name in NAMES[:2]:
+    for name in NAMES[:-1]:
         found = {case.name: case.result for case in run.cases[name]}
-        assert len(found) > 3, run.output
+        assert len(found) >= 3, run.output
         assert Result.PASSED in found.values()
         assert Result.FAILED not in found.values(), run.output
     # Without zswap, all of it.
-    assert {case.result for case in run.cases[NAMES[2]]} == {Result.SKIPPED}
+    assert {case.result for case in run.cases[NAMES[-1]]} == {Result.SKIPPED}
     assert WHOLE not in {case.name for case in run.cases[NAMES[0]]}

@@ -32,8 +32,8 @@ VARIANT = ("selftests", "")
 # Without test_kill, in which stock hangs on User Mode Linux, and without those that need more than
 # one processor.
 CGROUP = (
-    *("test_core", "test_kmem", "test_memcontrol", "test_retain", "test_freezer"),
-    *("test_pids", "test_cpu", "test_hugetlb_memcg", "test_zswap"),
+    *("test_core", "test_kmem", "test_low", "test_memcontrol", "test_retain"),
+    *("test_freezer", "test_pids", "test_cpu", "test_hugetlb_memcg", "test_zswap"),
 )
 # Without those that need huge pages, a module or much memory; without
 # khugepaged, which 6.12 does not compile, and mlock-random-test, which wants libcap.

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Part 1 of the series in a guest: reclaim that may not do everything, or finds odd things."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mglru.build.build import find_build
+from mglru.build.recipe import make_recipe
+from mglru.checks.ci import GUEST_KERNELS
+from mglru.guest import channel, console
+from mglru.guest.programs import guest_program
+from mglru.machine import qemu
+from mglru.machine.request import BootRequest
+from mglru.machine.uml import boot
+from mglru.source.kernel_id import KernelId
+from mglru.source.trees import cached
+from support.guests import CGROUP, kernel_build, memcg, read_report, request, step
+
+SERIES = GUEST_KERNELS[1]
+LIMIT_SECONDS = 300
+PAGES_OF_MB = 256
+# A disk of 80 us with a file system on it.
+DISK = (
+    "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
+    "step\tmkfs\t-\t/sbin/mkfs.ext4\t-qF\t/dev/data",
+    "mkdir\t/mnt/data",
+    "mount\text4\t/dev/data\t/mnt/data",
+)
+# What reclaim of cgroups may do, by the flags of whoever runs into the limit.
+TRACING = "/sys/kernel/tracing"
+TRACED = (
+    f"mount\ttracefs\tnone\t{TRACING}",
+    f"write\t{TRACING}/events/vmscan/mm_vmscan_memcg_reclaim_begin/enable\t1",
+)
+# Memory that is written again in each round, in a cgroup that holds half of it.
+ANON_MB, ROUNDS = 32, 3
+ANON = step("anon", f"dd if=/dev/urandom of=/dev/null bs={ANON_MB}M count={ROUNDS}")
+
+
+def metrics(tmp_path: Path, *plan: str) -> dict[str, float]:
+    """Return the counters of a plan on the series, all of whose steps have to do their work."""
+    asked = request(kernel_build(SERIES), "strict", *plan, limit=LIMIT_SECONDS)
+    outcome = boot(asked, tmp_path)
+    report = read_report(outcome)
+    assert not outcome.timed_out
+    assert report.done
+    assert [(done.label, done.failed) for done in report.steps if done.failed] == []
+    assert console.scan(outcome.console.read_bytes()) == []
+    return channel.metrics_of(report)
+
+
+@pytest.mark.guest
+def test_a_loop_device_is_written_in_a_full_cgroup(tmp_path: Path) -> None:
+    """The loop device's worker charges its writer's cgroup, and must not wait for itself."""
+    copy = "cd /mnt/loop; dd if=/dev/urandom of=one bs=1M count=24; cp one two; sync; cmp one two"
+    # Of the worker, which has no bit for IO or file systems, and of the file system above it.
+    seen = (
+        f"test $(grep -c 'GFP_NOIO' {TRACING}/trace) -gt 100 && "
+        f"test $(grep -c 'GFP_NOFS' {TRACING}/trace) -gt 100"
+    )
+    found = metrics(
+        tmp_path,
+        *DISK,
+        *TRACED,
+        "step\timage\t-\t/bin/sh\t-ec\ttruncate -s 100M /mnt/data/image; mkdir /mnt/loop; "
+        "/sbin/mkfs.ext4 -qF /mnt/data/image; /sbin/losetup /dev/loop0 /mnt/data/image",
+        "mount\text4\t/dev/loop0\t/mnt/loop",
+        *memcg("32M"),
+        # Little at once: whose dirty pages fill a cgroup is killed for them, on stock as well.
+        "write\t/proc/sys/vm/dirty_background_bytes\t1048576",
+        "write\t/proc/sys/vm/dirty_bytes\t4194304",
+        # With it, requests know whose they are.
+        "write\t/sys/fs/cgroup/cgroup.subtree_control\t+io",
+        "counters\tbegin",
+        step("copy", copy),
+        "counters\tend",
+        step("seen", seen),
+    )
+    assert found["oom_kill"] == 0
+    assert found["pgsteal_file"] > 8 * PAGES_OF_MB
+
+
+@pytest.mark.guest
+def test_swap_over_a_file(tmp_path: Path) -> None:
+    """Its pages are written by the block device below the file system."""
+    found = metrics(
+        tmp_path,
+        *DISK,
+        "step\tfile\t-\t/bin/sh\t-ec\tdd if=/dev/zero of=/mnt/data/swap bs=1M count=64; "
+        "chmod 600 /mnt/data/swap; mkswap -q /mnt/data/swap; swapon /mnt/data/swap",
+        *memcg("16M"),
+        "counters\tbegin",
+        ANON,
+        "counters\tend",
+    )
+    assert found["oom_kill"] == 0
+    assert found["pswpout"] >= (ANON_MB - 16) * PAGES_OF_MB
+
+
+@pytest.mark.guest
+def test_what_is_swapped_out_late_is_not_written_twice(tmp_path: Path) -> None:
+    """A swap device that takes 20 ms: what was written waits at the old end, and is freed."""
+    found = metrics(
+        tmp_path,
+        "disk\tslow\tsize=64\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=20000000",
+        "swap\t/dev/slow",
+        *memcg("16M"),
+        "counters\tbegin",
+        ANON,
+        "counters\tend",
+    )
+    assert found["oom_kill"] == 0
+    assert found["pgrotated"] > 0
+    # Each page is written once each time that its contents have changed.
+    assert found["pswpout"] <= ANON_MB * PAGES_OF_MB * ROUNDS * 1.02
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("removed", [True, False])
+def test_a_removed_cgroup_is_scraped_whole(tmp_path: Path, removed: bool) -> None:
+    """And one that is still there gives no more than it was asked for."""
+    remove = "rmdir child;" if removed else ""
+    left = "-lt 3" if removed else "-gt 12"
+    script = (
+        f"cd {CGROUP}; echo +memory >cgroup.subtree_control; mkdir child; "
+        "(echo 0 >child/cgroup.procs; dd if=/mnt/data/file of=/dev/null bs=1M); "
+        f"{remove} test $(cat memory.current) -gt $((16 << 20)) && "
+        f"echo 1M >memory.reclaim && test $(($(cat memory.current) >> 20)) {left}"
+    )
+    metrics(
+        tmp_path,
+        *DISK,
+        "step\tfile\t-\t/bin/sh\t-ec\tdd if=/dev/zero of=/mnt/data/file bs=1M count=16; sync",
+        "drop_caches",
+        *memcg("100M"),
+        f"step\tchild\t-\t/bin/sh\t-c\t{script}",
+    )
+
+
+@pytest.mark.qemu
+def test_zones_that_do_not_help_are_left_alone(tmp_path: Path) -> None:
+    """Kernel memory cannot be had of the movable zone: its page cache stays, and nobody loops."""
+    # User Mode Linux has one zone only.
+    kernel = KernelId.parse(SERIES)
+    source = cached(kernel.base)
+    build = source and find_build(make_recipe(kernel, source, "qemu"))
+    assert build, "run ./mglru test --machine qemu"
+    movable = "sed -n '/zone  Movable/,$s/ *nr_zone_inactive_file //p' /proc/zoneinfo"
+    script = (
+        "cd /mnt/data; truncate -s 400M holes; dd if=holes of=/dev/null bs=1M; "
+        f"before=$({movable}); test $before -gt 20000 || exit 1; mkdir /mnt/many; "
+        "seq -f /mnt/many/%.0f 40000 | xargs touch; "
+        f"after=$({movable}); test $after -gt $((before * 9 / 10))"
+    )
+    plan = (
+        *("lru_gen", "strict"),
+        "disk\tdata\tsize=64\tmemory_backed=1\tblocksize=4096",
+        *DISK[1:],
+        "counters\tbegin",
+        f"step\tslab\t-\t/bin/sh\t-c\t{script}",
+        "counters\tend",
+    )
+    asked = BootRequest(
+        build.image, guest_program("init"), plan, 320, 1, virtual_time=True,
+        limit_seconds=LIMIT_SECONDS, options=("movablecore=160M",),
+    )  # fmt: skip
+    outcome = qemu.boot(asked, tmp_path)
+    report = read_report(outcome)
+    assert report.done, outcome.console.read_text()[-2000:]
+    found = channel.metrics_of(report)
+    assert found["oom_kill"] == 0
+    assert found["pgskip_movable"] > 0
