@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The multi-gen LRU of 6.12+next, as patches 0052 and 0054 have it (docs/series/window.md): file
+ * The multi-gen LRU of 6.12+next, as patches 0052, 0054 and 0055 have it (docs/series/window.md): file
  * folios that are not mapped, of one page, clean, of one zone; no anonymous ones.
  *
  * Names and arithmetic are those of mm/vmscan.c and mm/workingset.c, so that the two can be read
@@ -19,6 +19,8 @@ enum shadow { NEVER, ONCE, AGAIN, HOT };
 enum role { GEN_WINDOW, GEN_HOT };
 
 static double memory = 1024, looks = 2, max_step = 16, lending = 16, first = 8;
+/* folios in a row; parts of a cacheful, 0: what comes back takes no place at once */
+static double unused = 16, sooner = .5;
 
 /* struct lru_gen_folio and struct lru_gen_window */
 static struct list lists[LISTS];
@@ -26,8 +28,8 @@ static uint32_t min_seq, max_seq, births[MAX_GENS];
 static uint32_t age;				/* of the lruvec: evictions */
 static long share, room, least;
 static long worth, cache, lent, unproven;
-static uint32_t epoch, recalled, recalls;
-static long back, ahead_back, hot_back;		/* since the last scan */
+static uint32_t epoch, recalled, recalls, unused_since;
+static long back, wanted, hot_back;		/* since the last scan */
 static bool no_hand;
 
 /* What one scan does. */
@@ -65,7 +67,7 @@ static void init(void)
 	age = 1;
 	share = room = least = worth = cache = lent = unproven = 0;
 	epoch = recalled = recalls = 0;
-	back = ahead_back = hot_back = 0;
+	back = wanted = hot_back = 0;
 	no_hand = false;
 }
 
@@ -139,10 +141,10 @@ static void note_evicted(long pages)
 
 static void note_returns(void)
 {
-	worth = min_long(worth + (back + ahead_back) * (WORTH_ONE / (long)memory), WORTH_ONE);
-	found_dead(ahead_back);
+	worth = min_long(worth + (back + wanted) * (WORTH_ONE / (long)memory), WORTH_ONE);
+	found_dead(wanted);
 	found_used(hot_back, LONG_MAX);
-	back = ahead_back = hot_back = 0;
+	back = wanted = hot_back = 0;
 }
 
 static void note_room(long larger)
@@ -196,6 +198,7 @@ static void begin_window(void)
 	unproven = cache / first;
 	share = (cache - unproven) << SHARE_SHIFT;
 	epoch = recalled = age - cache;
+	unused_since = age;
 	least = LONG_MAX;
 }
 
@@ -207,6 +210,8 @@ static long note_window(void)
 	scale_window(size_of_all());
 	if (!share)
 		begin_window();
+	if (cache - lists[WINDOW].size < cache / (long)first)
+		unused_since = age;
 	note_returns();
 	change_share(0);
 	if (lent && worth > WORTH_ONE / lending) {
@@ -249,9 +254,18 @@ static void to_hot_gen(int p)
 	list_move(&lists[folios[p].list - 1], &lists[gen_of(max_seq - 1)], p);
 }
 
+static void note_unused(int gen, long nr)
+{
+	long longer = idle_of(gen) - (long)(uint32_t)(age - unused_since);
+
+	if (longer > 0)
+		unused_since -= longer * min_long(nr, unused) / (long)unused;
+}
+
 static void go_round(int p)
 {
 	found_used(1, idle_of(folios[p].list - 1));
+	unused_since = age;
 	if (lent == 1)
 		recalls = 0;
 	lent -= lent > 0;
@@ -267,12 +281,14 @@ static bool meet(uint32_t seq)
 
 	if (referenced(next)) {
 		go_round(next);
-	} else if (due(seq)) {
+		return false;
+	}
+	note_unused(gen_of(seq), 1);
+	if (due(seq)) {
 		scan.owed++;
 		return true;
-	} else {
-		list_move(list, list, next);
 	}
+	list_move(list, list, next);
 	return false;
 }
 
@@ -356,6 +372,7 @@ static void scan_hand(int nr_to_scan)
 {
 	for (uint32_t seq = min_seq; !scan.scanned && seq + MIN_GENS <= max_seq; seq++) {
 		scan_list(nr_to_scan, &lists[gen_of(seq)], GEN_HOT);
+		note_unused(gen_of(seq), scan.isolated);
 		if (due(seq))
 			found_dead(scan.isolated);
 	}
@@ -481,16 +498,27 @@ static void evict(int nr)
 		shrink(priority, nr);
 }
 
+static bool comes_sooner(uint32_t distance)
+{
+	long idle = (uint32_t)(age - unused_since);
+
+	return sooner && idle > max_long(distance + lists[WINDOW].size, cache * sooner);
+}
+
 static void insert(int p, bool ahead)
 {
 	struct folio *f = &folios[p];
 	uint32_t distance = age - (f->shadow >> 2);
 	enum shadow as = f->shadow & 3;
+	int to = WINDOW;
 
 	f->count = 0;
 	if (f->shadow && distance <= (uint32_t)cache) {
-		if (as == NEVER && distance < (uint32_t)cache / 8)
-			ahead_back++;
+		if (as != NEVER && comes_sooner(distance)) {
+			to = gen_of(max_seq);
+			wanted++;
+		} else if (as == NEVER && distance < (uint32_t)cache / 8)
+			wanted++;
 		else if (as == HOT)
 			hot_back++;
 		else
@@ -498,9 +526,12 @@ static void insert(int p, bool ahead)
 		if (as != NEVER)
 			f->count = as >= AGAIN ? 4 : 1;
 	}
-	list_add(&lists[WINDOW], p);
+	list_add(&lists[to], p);
 	if (!ahead)
 		hit(p);
+	/* what is active is not used yet when it comes to its list */
+	if (to != WINDOW)
+		f->count = as >= AGAIN ? 4 : 0;
 }
 
 static double window_share(void)
@@ -510,7 +541,7 @@ static double window_share(void)
 
 static const struct param params[] = {
 	{ "memory", &memory }, { "looks", &looks }, { "step", &max_step }, { "lending", &lending },
-	{ "first", &first }, { 0 }
+	{ "first", &first }, { "unused", &unused }, { "sooner", &sooner }, { 0 }
 };
 
 static struct policy series = {
