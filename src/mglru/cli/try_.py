@@ -156,7 +156,7 @@ def try_(
             experiment,
             boots=boots or (REAL_BOOTS if options.time == "real" else 1),
             seed=seed,
-            settings=_settings(command, chosen),
+            parameters=_parameters(command, chosen),
             outputs=outputs,
         )
         printed = {boot: file.read_bytes() for boot, file in _files(result, outputs).items()}
@@ -260,11 +260,13 @@ def _outputs(chosen: Path | None) -> Iterator[Path]:
     yield chosen
 
 
-def _settings(command: Command, chosen: Mapping[str, Any]) -> list[str]:
+def _parameters(command: Command, chosen: Mapping[str, Any]) -> dict[str, str]:
     """Return what the result remembers of the options."""
     names = ("limit", "swap", "disk", "disk_size", "memory", "timeout", "no_spin")
-    kept = [f"{name}={chosen[name]}" for name in names if chosen[name]]
-    return [f"command={command.shown}", *kept]
+    return {
+        "command": command.shown,
+        **{name: str(chosen[name]) for name in names if chosen[name]},
+    }
 
 
 def _files(result: RunResult, outputs: Path) -> dict[tuple[str, int], Path]:

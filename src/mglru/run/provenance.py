@@ -7,8 +7,9 @@ import functools
 import hashlib
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -100,12 +101,12 @@ def run_info(
     *,
     boots: int,
     seed: int,
-    settings: Sequence[str] = (),
+    parameters: Mapping[str, str] = MappingProxyType({}),
     userland: Userland | None = None,
     machine: Machine = MACHINES[UML],
     baseline: str = "",
 ) -> RunInfo:
-    """Describe a run before its first boot; `baseline`: see RunInfo."""
+    """Describe a run before its first boot; `parameters`: its settings; `baseline`: see RunInfo."""
     fitting = machine.fit(experiment)
     options: dict[str, JsonValue] = {
         "memory_mb": experiment.guest.memory_mb,
@@ -115,10 +116,6 @@ def run_info(
         options |= {"cpus": fitting.guest.cpus, "nodes": fitting.guest.nodes}
     if machine.emulator:
         options["emulator"] = machine.emulator()
-    parameters: dict[str, JsonValue] = {}
-    for setting in settings:
-        key, _equals, value = setting.partition("=")
-        parameters[key] = value
     headline = [
         Headline(name=metric.name, better=metric.better, label=metric.label or "")
         for metric in experiment.metrics
@@ -132,7 +129,7 @@ def run_info(
         provenance=Provenance(
             kernels={str(kernel): _kernel(build) for kernel, build in builds.items()},
             machine=MachineProvenance(virtual_time=fitting.time != "real", options=options),
-            experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=parameters),
+            experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=dict(parameters)),
             seed=seed,
             dataset_sha256=image_digest(image),
             userland=dict(userland.versions) if userland else {},

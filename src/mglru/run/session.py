@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from mglru.core.ui import Ui
 from mglru.debian import packages
@@ -59,14 +60,14 @@ class Session:
         *,
         boots: int,
         seed: int,
-        settings: Sequence[str] = (),
+        parameters: Mapping[str, str] = MappingProxyType({}),
         vary_seed: bool = True,
         outputs: Path | None = None,
         watch: Callable[[Path], None] | None = None,
     ) -> RunResult:
         """Run one experiment on all kernels and return its result.
 
-        See `Job` for `outputs` and `watch`.
+        `parameters`: what the result keeps of the command's options; `outputs`, `watch`: see `Job`.
         """
         jobs = self.jobs(experiment, boots=boots, seed=seed, vary_seed=vary_seed)
         first = jobs[0]
@@ -74,7 +75,7 @@ class Session:
             *(experiment, self.builds, first.image),
             boots=boots,
             seed=seed,
-            settings=settings,
+            parameters=parameters,
             userland=first.userland,
             machine=MACHINES[self._machine],
             baseline=self._baseline,

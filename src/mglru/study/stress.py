@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting
 from mglru.experiment.spec import Experiment
 from mglru.guest import console
 from mglru.machine.registry import MACHINES, THREADS
@@ -28,9 +29,10 @@ AGREEMENT = ("left_", "more_", "zone_drift_", "group_drift_", "lru_gen_drift_")
 _TOLD = re.compile(rb"stress: (\d+) of \d+ s, ([^\r\n]*)")
 
 
-def settings(seconds: int, cpus: int, nodes: int) -> list[str]:
+def settings(seconds: int, cpus: int, nodes: int) -> list[Setting]:
     """Return the settings of the experiment for so long, on so many processors and nodes."""
-    return [f"seconds={seconds}", f"guest.cpus={cpus}", f"guest.nodes={nodes}"]
+    chosen = {"seconds": seconds, "guest.cpus": cpus, "guest.nodes": nodes}
+    return [Setting(name, str(value)) for name, value in chosen.items()]
 
 
 def stress_experiment(seconds: int, cpus: int, nodes: int, name: str = NAME) -> Experiment:

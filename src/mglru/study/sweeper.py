@@ -11,6 +11,7 @@ from mglru.build.build import Build, build_kernel
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
+from mglru.experiment.settings import recorded
 from mglru.experiment.spec import Experiment
 from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
@@ -31,7 +32,7 @@ from mglru.study.sweep.boots import (
     load_points,
     missing,
     run_missing,
-    setting_texts,
+    settings_at,
 )
 from mglru.study.sweep.file import Sweep, SweepFile
 from mglru.study.sweep.points import Settings
@@ -84,7 +85,7 @@ class Sweeper:
             *(experiment, builds, found.image),
             boots=boots,
             seed=seed,
-            settings=setting_texts(self._plan, settings),
+            parameters=recorded(settings_at(self._plan, settings)),
             userland=found.userland,
             baseline=self._plan.baseline,
         )

@@ -12,6 +12,7 @@ from mglru import cli
 from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting
 from mglru.results.model import BootRecord, RunResult, load
 from mglru.run import boots as run
 from mglru.source.kernel_id import KernelId, parse_list
@@ -71,7 +72,7 @@ def test_quick_and_left_out_points(there: Path) -> None:
     assert points(there, "harm", quick=True, only=["lagged"]) == ["lagged:near"]
     assert points(there, "harm", quick=True, only=["lagged:far"]) == ["lagged:far"]
     assert points(there, "harm", only=["plain", "lagged"]) == ["lagged:near", "lagged:far", "plain"]
-    found = families("harm", settings=["lag=5"], directory=there)
+    found = families("harm", settings=[Setting("lag", "5")], directory=there)
     assert {point.parameters["lag"] for family in found for point in family.points} == {5}
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from mglru.cli.common import source_option
+from mglru.cli.common import settings_option, source_option
 from mglru.cli.run import DEMO_KERNELS
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting
 from mglru.results.baseline import baseline_of
 from mglru.run.provenance import lab_commit
 from mglru.run.session import Session
@@ -51,7 +52,7 @@ PATTERN_PAGES = 4096
     help=f"Default: {DEMO_KERNELS}; with --models, those that have one.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
+@settings_option
 @click.option(
     "--capacity",
     type=click.IntRange(SMALLEST, 2**31 - 1),
@@ -85,7 +86,7 @@ def bound(
     pattern_set: str,
     kernels: str | None,
     seed: int,
-    settings: tuple[str, ...],
+    settings: tuple[Setting, ...],
     capacity: int | None,
     json_file: str | None,
     save_trace: Path | None,
@@ -131,7 +132,7 @@ def bound(
         found = bounds.find_bound(
             *(jobs, reference, ui), capacity=capacity, keep=save_trace, learned=learned
         )
-        made_by = {"settings": list(settings), "lab_commit": lab_commit()}
+        made_by = {"settings": [str(setting) for setting in settings], "lab_commit": lab_commit()}
         found = found.model_copy(update=made_by)
         if file:
             file.bound = found
@@ -146,7 +147,7 @@ def bound(
 
 def _models(
     names: tuple[str, ...],
-    settings: tuple[str, ...],
+    settings: tuple[Setting, ...],
     kernels: Sequence[KernelId],
     own_sources: tuple[Path, ...],
     *,

@@ -14,6 +14,7 @@ from mglru.core.paths import RESULTS
 from mglru.core.ui import Ui
 from mglru.experiment.files import split_name
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import from_record, recorded
 from mglru.results import model as results
 from mglru.results.compare import Named, compare
 from mglru.results.marks import MIN_PAIRS
@@ -95,11 +96,11 @@ def _again(
     seed: int,
     boots: int,
 ) -> RunResult:
-    settings = [f"{key}={value}" for key, value in run.provenance.experiment.parameters.items()]
+    settings = from_record(run.provenance.experiment.parameters)
     kernels = parse_list(",".join(run.kernels))
     session = Session(kernels, own, ui, file, machine=run.machine, baseline=run.baseline)
     experiment = load_experiment(run.experiment, settings)
-    return session.run(experiment, boots=boots, seed=seed, settings=settings)
+    return session.run(experiment, boots=boots, seed=seed, parameters=recorded(settings))
 
 
 def _show(run: RunResult, again: RunResult, *, to_stderr: bool) -> bool:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from mglru.cli.common import report_failures, source_option
 from mglru.core.ui import Ui
+from mglru.experiment.settings import recorded
 from mglru.machine.qemu import MOST_CPUS, MOST_NODES
 from mglru.machine.registry import THREADS
 from mglru.results.model import BootRecord, ResultFile
@@ -85,7 +86,7 @@ def stress(
                 experiment,
                 boots=1,
                 seed=seed,
-                settings=settings(seconds, cpus, nodes),
+                parameters=recorded(settings(seconds, cpus, nodes)),
                 watch=Watcher(update),
             )
     if json_file != STDOUT:

@@ -12,6 +12,7 @@ from mglru.core.errors import GuestDiedError, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment.filesystem import able_kernel
+from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.machine.qemu import check_kvm
 from mglru.machine.registry import KVM, MACHINES
@@ -35,7 +36,7 @@ class Plan:
         kernels: on which kernels; the last is the one that is judged.
         seeds: boots of each kernel; None: what each experiment says.
         seed: of the first boot.
-        settings: `key=value` of all points.
+        settings: of all points.
         machine: on which machine.
         baseline: whether the first of the kernels was chosen for ratios to refer to.
     """
@@ -44,7 +45,7 @@ class Plan:
     kernels: Sequence[KernelId]
     seeds: int | None
     seed: int
-    settings: Sequence[str]
+    settings: Sequence[Setting]
     machine: str
     baseline: bool = False
 
@@ -130,7 +131,7 @@ def _point(
         *(experiment, own, found.image),
         boots=boots,
         seed=plan.seed,
-        settings=plan.settings,
+        parameters=recorded(plan.settings),
         userland=found.userland,
         machine=MACHINES[plan.machine],
         baseline=str(next(iter(own))) if plan.baseline else "",
