@@ -19,6 +19,7 @@ from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import cache_dir
 from mglru.guest import channel, console
 from mglru.guest.programs import guest_program
+from mglru.guest.steps import Counters, ReportLruGen, ReportSymbol
 from mglru.machine.request import BootRequest
 from mglru.machine.uml import boot
 from mglru.results.output_file import OutputFile
@@ -31,7 +32,7 @@ MEMORY_MB = 256
 LIMIT_SECONDS = 300
 PARSE_LIMIT_SECONDS = 60
 PARSER = Path("tools/testing/kunit")
-_PLAN = ("lru_gen", "counters\tbegin", "counters\tend")
+_PLAN = (ReportLruGen(), Counters("begin"), Counters("end"))
 _KTAP = re.compile(rb"\bKTAP version \d")
 
 
@@ -184,7 +185,7 @@ def run_kunit(build: Build, only: str | None = None) -> KunitReport:
     request = BootRequest(
         image=build.image,
         init=guest_program("init"),
-        plan=(*(f"symbol\t{name}" for name in proofs), *_PLAN),
+        plan=(*map(ReportSymbol, proofs), *_PLAN),
         memory_mb=MEMORY_MB,
         seed=1,
         virtual_time=True,

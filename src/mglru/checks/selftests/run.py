@@ -18,10 +18,11 @@ from mglru.core.paths import cache_dir
 from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import EmptyDataset
 from mglru.experiment.spec import Disk
-from mglru.guest import channel
+from mglru.guest import channel, steps
 from mglru.guest.places import OUTPUT_DEVICE, guest_path
-from mglru.guest.plan import DATA, disk_lines
+from mglru.guest.plan import DATA, disk_steps
 from mglru.guest.programs import guest_program
+from mglru.guest.steps import NO_CGROUP, PlanStep
 from mglru.machine.registry import MACHINES
 from mglru.machine.request import BootRequest
 from mglru.run import judge as boot_check
@@ -53,7 +54,7 @@ PROGRAM_LIMIT_SECONDS = 120
 LIMIT_SECONDS = 1800
 # Groups that reach their limit, and programs that die, are what some of the tests are about.
 EXPECTED = ("memcg_oom", "segfault")
-_SWAP = "/dev/swap0"
+_SWAP = "swap0"
 _MARK = "@@selftest"
 _SECTION = re.compile(
     rf"^{_MARK} begin (?P<name>\S+)$(?P<output>.*?)(?:^{_MARK} end (?P=name) (?P<status>\d+)$|\Z)",
@@ -147,15 +148,15 @@ def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> K
     return KernelRun(str(recipe.kernel), recipe.release, cases, tuple(problems), output)
 
 
-def _plan(build: Build, programs: Mapping[str, Path], image: Path) -> Iterator[str]:
-    yield from (f"symbol\t{name}" for name in (*build.recipe.proofs, *build.recipe.absent))
-    yield from ("lru_gen", "cgroup\t2")
-    yield from disk_lines(image, DISK_MB, Disk(completion_us=0, mbps=0))
-    yield f"disk\tswap0\tsize={SWAP_MB}\tmemory_backed=1\tblocksize=4096"
-    yield from (f"swap\t{_SWAP}", "counters\tbegin")
+def _plan(build: Build, programs: Mapping[str, Path], image: Path) -> Iterator[PlanStep]:
+    yield from map(steps.ReportSymbol, (*build.recipe.proofs, *build.recipe.absent))
+    yield from (steps.ReportLruGen(), steps.Cgroup(2))
+    yield from disk_steps(image, DISK_MB, Disk(completion_us=0, mbps=0))
+    yield from (steps.Disk(_SWAP, SWAP_MB), steps.SwapOn(f"/dev/{_SWAP}"))
+    yield steps.Counters("begin")
     for name, program in programs.items():
-        yield f"step\t{name}\t-\t/bin/sh\t-c\t{_script(name, program)}"
-    yield "counters\tend"
+        yield steps.Run(name, NO_CGROUP, ("/bin/sh", "-c", _script(name, program)))
+    yield steps.Counters("end")
 
 
 def _script(name: str, program: Path) -> str:
