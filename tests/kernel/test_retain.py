@@ -13,7 +13,7 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
 from mglru.guest import channel
-from mglru.guest.plan import CGROUP, Inputs, make_plan
+from mglru.guest.plan import Inputs, make_plan
 from mglru.guest.steps import Write, WriteIfThere
 from mglru.machine.uml import boot
 from mglru.results.model import BootRecord

@@ -20,6 +20,7 @@ from pathlib import Path
 from mglru.build import config as kconfig
 from mglru.build.recipe import MACHINES, Recipe
 from mglru.core import process
+from mglru.core.cache import use
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
@@ -68,7 +69,6 @@ def find_build(recipe: Recipe) -> Build | None:
     build = planned(recipe)
     if not (build.directory / "build.json").is_file():
         return None
-    os.utime(build.directory)  # `kernel clean` removes what was not used for long
     return build
 
 
@@ -86,6 +86,7 @@ def build_kernel(recipe: Recipe, ui: Ui, jobs: int | None = None) -> Build:
     """
     with locked(cache_dir("builds") / recipe.key):
         if known := find_build(recipe):
+            use(known.directory)
             return known
         tree = _slot(recipe)
         with locked(tree):
@@ -225,4 +226,5 @@ def _keep(tree: Path, recipe: Recipe, log: Path, seconds: float) -> Build:
         shutil.copy2(tree / ".config", staging / "config")
         shutil.copy2(log, staging / "build.log")
         (staging / "build.json").write_text(json.dumps(provenance, indent=1))
+    use(directory)
     return Build(recipe, directory)

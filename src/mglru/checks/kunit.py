@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
@@ -15,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 from mglru.build.build import Build
 from mglru.core import process
+from mglru.core.cache import scratch
 from mglru.core.errors import LabError, UsageError
-from mglru.core.paths import cache_dir
 from mglru.guest import channel, console
 from mglru.guest.programs import guest_program
 from mglru.guest.steps import Counters, ReportLruGen, ReportSymbol
@@ -192,8 +191,7 @@ def run_kunit(build: Build, only: str | None = None) -> KunitReport:
         limit_seconds=LIMIT_SECONDS,
         options=options,
     )
-    with tempfile.TemporaryDirectory(prefix="kunit-", dir=cache_dir("tmp")) as scratch:
-        directory = Path(scratch)
+    with scratch("kunit") as directory:
         trouble = _boot(request, build, directory)
         log = directory / "console.log"
         suites, errors = read_ktap(log, build.recipe.source.path)

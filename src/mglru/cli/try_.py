@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import click
 
 from mglru.cli.common import source_option
 from mglru.cli.results import show
+from mglru.core.cache import made_file, scratch
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.paths import cache_dir
 from mglru.core.sizes import parse_size, shown
@@ -196,8 +196,7 @@ def _stdin(chosen: str | None, places: Places) -> str | None:
     if chosen == "-":
         text = sys.stdin.buffer.read()
         path = cache_dir("commands") / f"stdin-{hashlib.sha256(text).hexdigest()[:16]}"
-        path.write_bytes(text)
-        return visible(path)
+        return visible(made_file(path, lambda new: new.write_bytes(text)))
     file = places.host_file(chosen)
     if file is None or not file.is_file():
         raise UsageError(f"--stdin: there is no file {chosen}", next_step="check its path")
@@ -248,8 +247,8 @@ def _experiment(command: Command, options: Options, places: Places, ui: Ui) -> E
 def _outputs(chosen: Path | None) -> Iterator[Path]:
     """Give the directory that gets what the command prints."""
     if chosen is None:
-        with tempfile.TemporaryDirectory(prefix="output-", dir=cache_dir("tmp")) as scratch:
-            yield Path(scratch)
+        with scratch("output") as directory:
+            yield directory
         return
     try:
         chosen.mkdir(parents=True, exist_ok=True)

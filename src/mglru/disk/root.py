@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from mglru.core import process
+from mglru.core.cache import made
 from mglru.core.errors import LabError
-from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.paths import cache_dir, require_space
 from mglru.disk.images import TIME, make_ext4
 from mglru.experiment.dataset import IMAGE
 
@@ -131,13 +132,12 @@ def userland_image(tree: Path) -> Path:
     """
     key = hashlib.sha256(f"{FORMAT} {tree.parent.name}".encode()).hexdigest()[:12]
     target = cache_dir("datasets") / f"userland-{key}"
-    with locked(target):
-        if not target.is_dir():
-            require_space(target.parent, 2 * _tree_bytes(tree), "an image of the guest's programs")
-            with staged(target) as staging:
-                _make_image(tree, staging / IMAGE)
-    os.utime(target)
-    return target / IMAGE
+
+    def make(staging: Path) -> None:
+        require_space(staging, 2 * _tree_bytes(tree), "an image of the guest's programs")
+        _make_image(tree, staging / IMAGE)
+
+    return made(target, make) / IMAGE
 
 
 def _below(tree: Path, path: Path) -> Path:

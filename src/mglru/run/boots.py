@@ -8,15 +8,15 @@ import hashlib
 import inspect
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.build.build import Build
 from mglru.core import process
+from mglru.core.cache import made_file, scratch
 from mglru.core.errors import LabError
-from mglru.core.paths import cache_dir, locked
+from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland
 from mglru.experiment import trace
@@ -203,12 +203,7 @@ def trace_file(experiment: Experiment, seed: int) -> Path | None:
     recipe = spec.model_dump_json() + inspect.getsource(trace)
     key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
     path = cache_dir("traces") / f"{key}-{seed}"
-    with locked(path):
-        if not path.exists():
-            scratch = path.with_suffix(".new")
-            trace.write_trace(scratch, spec, seed)
-            scratch.replace(path)
-    return path
+    return made_file(path, lambda new: trace.write_trace(new, spec, seed))
 
 
 def _request(job: Job) -> BootRequest:
@@ -253,9 +248,9 @@ def run_job(job: Job) -> BootRecord:
     Raises:
         LabError: the guest ran the wrong kernel, or could not start.
     """
-    with tempfile.TemporaryDirectory(prefix="boot-", dir=cache_dir("tmp")) as scratch:
+    with scratch("boot") as directory:
         machine = MACHINES[job.machine]
-        outcome = machine.boot(_request(job), Path(scratch))
+        outcome = machine.boot(_request(job), directory)
         if job.outputs:
             shutil.copy2(outcome.output, output_file(job.outputs, str(job.kernel), job.number))
         report = channel.parse(outcome.reported)

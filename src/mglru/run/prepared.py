@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from mglru.build.build import Build
 from mglru.core import process
+from mglru.core.cache import made, scratch
 from mglru.core.errors import LabError, UsageError
-from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.paths import cache_dir, require_space
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland
 from mglru.disk.images import LIMIT_SECONDS, SEED, dataset_image
@@ -57,10 +57,7 @@ def prepared_image(
             next_step=f"add [userland] packages to {experiment.name}.toml",
         )
     target = cache_dir("datasets") / f"{spec.kind}-{_key(experiment, spec, userland)}"
-    if not target.is_dir():
-        with locked(target):
-            if not target.is_dir():
-                _make(experiment, spec, userland, kernel(), target, ui)
+    made(target, lambda staging: _make(experiment, spec, userland, kernel(), staging, ui))
     return target / IMAGE
 
 
@@ -81,15 +78,14 @@ def _make(
     spec: PreparedDataset,
     userland: Userland,
     kernel: Build,
-    target: Path,
+    staging: Path,
     ui: Ui,
 ) -> None:
-    require_space(target.parent, spec.size_mb << 20, f"preparing the data of {experiment.name}")
+    require_space(staging, spec.size_mb << 20, f"preparing the data of {experiment.name}")
     empty = dataset_image(EmptyDataset(kind="empty", size_mb=spec.size_mb))
     with (
         ui.bar(f"preparing the data of {experiment.name} in a guest, once", None),
-        staged(target) as staging,
-        tempfile.TemporaryDirectory(prefix="prepare-", dir=cache_dir("tmp")) as scratch,
+        scratch("prepare") as directory,
     ):
         inputs = Inputs(
             program=guest_program,
@@ -109,7 +105,7 @@ def _make(
             virtual_time=True,
             limit_seconds=LIMIT_SECONDS,
         )
-        _check(experiment, kernel, boot(request, Path(scratch)))
+        _check(experiment, kernel, boot(request, directory))
 
 
 def _check(experiment: Experiment, kernel: Build, outcome: Boot) -> None:

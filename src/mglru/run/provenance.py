@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from pydantic import JsonValue
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError
+from mglru.core.files import digest
 from mglru.core.paths import REPO
 from mglru.debian.userland import Userland
 from mglru.experiment.spec import Experiment
@@ -90,8 +90,7 @@ def image_digest(image: Path | None) -> str | None:
     """Return the sha256 of a disk image in the cache, where what has a name does not change."""
     if image is None:
         return None
-    with image.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest(image)
 
 
 def run_info(

@@ -6,15 +6,14 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mglru.build.build import Build
 from mglru.checks.selftests.tap import Case, Result, merge_tries, read_program
+from mglru.core.cache import scratch
 from mglru.core.errors import UsageError
-from mglru.core.paths import cache_dir
 from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import EmptyDataset
 from mglru.experiment.spec import Disk
@@ -135,8 +134,8 @@ def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> K
         disk=image,
     )
     expected = boot_check.Expectation(recipe.kernel, recipe, EXPECTED, board.walks)
-    with tempfile.TemporaryDirectory(prefix="selftests-", dir=cache_dir("tmp")) as scratch:
-        outcome = board.boot(request, Path(scratch))
+    with scratch("selftests") as directory:
+        outcome = board.boot(request, directory)
         report = channel.parse(outcome.reported)
         boot_check.prove(report, expected)
         problems = boot_check.problems(outcome, report, expected, request.limit_seconds)

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
 
+from mglru.core.cache import scratch
 from mglru.core.errors import LabError, UsageError
-from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.experiment.spec import RECORDER, Experiment
 from mglru.guest.counters import PAGE_BYTES
@@ -118,8 +117,8 @@ def blind_bounds(accesses: Accesses, capacity: int) -> dict[str, Outcome]:
         accesses: the sequence.
         capacity: of the cache, in pages.
     """
-    with tempfile.TemporaryDirectory(prefix="mglru-accesses-") as scratch:
-        path = Path(scratch) / "requests.oracleGeneral"
+    with scratch("accesses") as directory:
+        path = directory / "requests.oracleGeneral"
         write_requests(path, accesses.pages[: accesses.end])
         measured = accesses.end - accesses.begin
         found = models.simulate(list(BLIND.values()), [f"{path}:{capacity}:{measured}"])
@@ -143,8 +142,8 @@ def record(
     check(jobs[0].experiment)
     guest_program(RECORDER, note=ui.note)
     recorded: dict[str, tuple[BootRecord, Seen]] = {}
-    with tempfile.TemporaryDirectory(prefix="record-", dir=cache_dir("tmp")) as scratch:
-        homes = {str(job.kernel): Path(scratch) / str(job.number) / str(job.kernel) for job in jobs}
+    with scratch("record") as directory:
+        homes = {str(job.kernel): directory / str(job.number) / str(job.kernel) for job in jobs}
         for home in homes.values():
             home.mkdir(parents=True)
 
