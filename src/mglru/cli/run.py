@@ -23,9 +23,9 @@ from mglru.results.compare import Named
 from mglru.results.model import ResultFile
 from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
+from mglru.study.demo import run_demo
 from mglru.study.selftest import render, spread, widest
 
-DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = KERNELS
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
@@ -56,10 +56,8 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     ui.note("Stock against patched kernels on YCSB A and B over WiredTiger.")
     with ResultFile(DEMO_FILE) as file:
         session = Session(parse_list(DEMO_KERNELS), own_sources, ui, file)
-        for name in DEMO_EXPERIMENTS:
-            experiment = load_experiment(name)
-            result = session.run(experiment, boots=1, seed=1)
-            show([Named(name, result)])
+        for result in run_demo(session):
+            show([Named(result.experiment, result)])
     _write_page(DEMO_FILE, DEMO_PAGE)
     seconds = time.monotonic() - started
     ui.note(f"Results: {DEMO_FILE} ({seconds:.0f} s), with charts: {DEMO_PAGE}. Again with")

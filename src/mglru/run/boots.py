@@ -15,7 +15,6 @@ from pathlib import Path
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.cache import made_file, scratch
-from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland
@@ -26,10 +25,10 @@ from mglru.guest import channel
 from mglru.guest.plan import TRACE_MB, Inputs, make_plan
 from mglru.guest.programs import guest_program
 from mglru.machine.registry import MACHINES, UML
-from mglru.machine.request import Boot, BootRequest
+from mglru.machine.request import BootRequest
 from mglru.results.model import BootRecord
-from mglru.run.judge import Expectation, problems, prove
-from mglru.run.kept_logs import keep_logs
+from mglru.run.judge import Expectation
+from mglru.run.judged import Judged, boot_and_judge
 from mglru.source.kernel_id import KernelId
 
 
@@ -213,7 +212,7 @@ def _request(job: Job) -> BootRequest:
         image=job.image,
         trace=trace_file(experiment, job.seed),
         seed=job.seed,
-        symbols=(*recipe.proofs, *recipe.absent),
+        symbols=recipe.symbols,
         classic=job.kernel.classic,
         userland=job.userland.root if job.userland else None,
         recording=job.recording,
@@ -249,28 +248,22 @@ def run_job(job: Job) -> BootRecord:
         LabError: the guest ran the wrong kernel, or could not start.
     """
     with scratch("boot") as directory:
-        machine = MACHINES[job.machine]
-        outcome = machine.boot(_request(job), directory)
-        if job.outputs:
-            shutil.copy2(outcome.output, output_file(job.outputs, str(job.kernel), job.number))
-        report = channel.parse(outcome.reported)
         guest = job.experiment.guest
         expected = Expectation(
-            *(job.kernel, job.build.recipe, job.experiment.expects, machine.walks),
+            *(job.kernel, job.build.recipe, job.experiment.expects, MACHINES[job.machine].walks),
             *(guest.cpus or 1, guest.nodes or 1),
         )
-        try:
-            prove(report, expected)
-        except LabError:
-            _keep_logs(job, outcome)
-            raise
-        trouble = problems(outcome, report, expected, job.experiment.limit_seconds)
-        if trouble:
-            trouble.append(f"logs: {_keep_logs(job, outcome)}")
-        return _record(job, outcome, report, trouble)
+        judged = boot_and_judge(
+            job.experiment.name, _request(job), expected, directory, job.machine
+        )
+        if job.outputs:
+            kept = output_file(job.outputs, str(job.kernel), job.number)
+            shutil.copy2(judged.outcome.output, kept)
+        return _record(job, judged)
 
 
-def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[str]) -> BootRecord:
+def _record(job: Job, judged: Judged) -> BootRecord:
+    report = judged.report
     metrics = channel.metrics_of(report)
     for step in job.experiment.steps:
         if step.metric and (elapsed := metrics.get(f"{step.label}_seconds")) is not None:
@@ -280,22 +273,14 @@ def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[
         boot=job.number,
         seed=job.seed,
         metrics=metrics,
-        problems=trouble,
+        problems=judged.problems,
         release=report.kernel.release if report.kernel else "",
         build=job.build.recipe.key,
-        real_seconds=round(outcome.real_seconds, 3),
+        real_seconds=round(judged.outcome.real_seconds, 3),
         latency={latency.name: latency.histogram.encode() for latency in report.latencies},
         # One boot of each kernel is enough to look at, and a time line is long.
         timeline=None if job.number else channel.timeline_of(report),
     )
-
-
-def _keep_logs(job: Job, outcome: Boot) -> Path:
-    plan = outcome.console.with_name("plan")
-    files = (outcome.console, outcome.channel, outcome.samples, plan)
-    target = keep_logs(f"{job.experiment.name}-{job.kernel}", files)
-    (target / "command").write_text(outcome.command + "\n")
-    return target
 
 
 def failures(records: Sequence[BootRecord]) -> Iterator[str]:

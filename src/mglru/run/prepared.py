@@ -22,12 +22,10 @@ from mglru.debian.userland import Userland
 from mglru.disk.images import LIMIT_SECONDS, SEED, dataset_image
 from mglru.experiment.dataset import IMAGE, EmptyDataset, PreparedDataset
 from mglru.experiment.spec import Experiment
-from mglru.guest import channel
 from mglru.guest.plan import DATA, Inputs, fill, make_preparation
 from mglru.guest.programs import guest_program
-from mglru.machine.request import Boot, BootRequest
-from mglru.machine.uml import boot
-from mglru.run.judge import Expectation, problems, prove
+from mglru.run.judge import Expectation
+from mglru.run.judged import Judged, boot_and_judge, plain_request
 from mglru.source.kernel_id import KernelId
 
 # The kernel that makes data for all others.
@@ -92,37 +90,29 @@ def _make(
             image=empty,
             trace=None,
             seed=SEED,
-            symbols=(*kernel.recipe.proofs, *kernel.recipe.absent),
+            symbols=kernel.recipe.symbols,
             classic=False,
             userland=userland.root,
         )
-        request = BootRequest(
-            image=kernel.image,
-            init=guest_program("init"),
-            plan=make_preparation(experiment, inputs, staging),
-            memory_mb=spec.memory_mb,
-            seed=SEED,
-            virtual_time=True,
-            limit_seconds=LIMIT_SECONDS,
-        )
-        _check(experiment, kernel, boot(request, directory))
+        plan = make_preparation(experiment, inputs, staging)
+        request = plain_request(kernel, plan, memory_mb=spec.memory_mb, limit_seconds=LIMIT_SECONDS)
+        expected = Expectation(KERNEL, kernel.recipe, ())
+        name = f"prepare-{experiment.name}"
+        _check(experiment, boot_and_judge(name, request, expected, directory))
 
 
-def _check(experiment: Experiment, kernel: Build, outcome: Boot) -> None:
+def _check(experiment: Experiment, judged: Judged) -> None:
     """Make sure that every step did its work.
 
     Raises:
         LabError: one did not; the console's end is the end of its output.
     """
-    report = channel.parse(outcome.reported)
-    expected = Expectation(KERNEL, kernel.recipe, ())
-    prove(report, expected)
-    if found := problems(outcome, report, expected, LIMIT_SECONDS):
+    if judged.problems:
         # A step's own message says more than what is missing because of it.
-        first = [f"step {step.label} {step.how}" for step in report.steps if step.failed]
+        first = [f"step {step.label} {step.how}" for step in judged.report.steps if step.failed]
         raise LabError(
-            f"cannot prepare the data of {experiment.name}: {'; '.join(first or found)}",
-            log_tail=process.tail(outcome.console),
+            f"cannot prepare the data of {experiment.name}: {'; '.join(first or judged.problems)}",
+            log_tail=process.tail(judged.outcome.console),
             next_step=f"see the steps of [dataset] in {experiment.name}.toml; "
             "if the disk or the memory was full, raise size_mb or memory_mb there",
         )

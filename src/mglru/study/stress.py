@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.experiment.load import load_experiment
-from mglru.experiment.settings import Setting
+from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.guest import console
 from mglru.machine.registry import MACHINES, THREADS
-from mglru.results.model import BootRecord
+from mglru.results.model import BootRecord, RunResult
+from mglru.run.session import Session
 
 NAME = "stress-ng"
 # Without the stressors of stress-ng, which come from Debian.
@@ -50,6 +51,24 @@ def stress_experiment(seconds: int, cpus: int, nodes: int, name: str = NAME) -> 
     experiment = load_experiment(name, settings(seconds, cpus, nodes))
     limit = (seconds * PATIENCE + BOOT_SECONDS) / MACHINES[THREADS].slowness
     return experiment.model_copy(update={"limit_seconds": limit})
+
+
+def run_stress(
+    session: Session, *, seconds: int, cpus: int, nodes: int, seed: int, name: str = NAME
+) -> RunResult:
+    """Run the stress on a session's kernels, one after another, with a bar that tells how far.
+
+    See `stress_experiment`.
+    """
+    experiment = stress_experiment(seconds, cpus, nodes, name)
+    with session.ui.bar("seconds of stress", seconds) as update:
+        return session.run(
+            experiment,
+            boots=1,
+            seed=seed,
+            parameters=recorded(settings(seconds, cpus, nodes)),
+            watch=Watcher(update),
+        )
 
 
 class Watcher:

@@ -15,6 +15,7 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
 from mglru.results.model import BootRecord, RunResult, load
 from mglru.run import boots as run
+from mglru.run.session import Prepared
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite.families import all_suites, families
@@ -156,7 +157,7 @@ def test_a_file_is_complete_after_each_boot_and_gone_on_with(tmp_path: Path) -> 
 def begin(path: Path, old: RunResult, **changes: object) -> list[BootRecord]:
     info = made_info([STOCK, NEXT], **{"boots": 2, **changes})  # type: ignore[arg-type]
     with SuiteFile(path) as file:
-        suite_run.begin([suite_run.Point(info, [])], file, {old.experiment: old}, str(path))
+        suite_run.begin([Prepared(info, [])], file, {old.experiment: old}, str(path))
         return file.run(info.experiment).raw
 
 

@@ -15,7 +15,6 @@ from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
 from mglru.results.baseline import baseline_of
-from mglru.run.provenance import lab_commit
 from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.bound import bound as bounds
@@ -128,12 +127,14 @@ def bound(
     reference = baseline_of([str(kernel) for kernel in wanted])
     with BoundFile.wanted(json_file) as file:
         session = Session(wanted, own_sources, ui)
-        jobs = session.jobs(experiment, boots=1, seed=seed)
-        found = bounds.find_bound(
-            *(jobs, reference, ui), capacity=capacity, keep=save_trace, learned=learned
+        found = bounds.bound_of(
+            *(experiment, session, reference),
+            seed=seed,
+            settings=settings,
+            capacity=capacity,
+            keep=save_trace,
+            learned=learned,
         )
-        made_by = {"settings": [str(setting) for setting in settings], "lab_commit": lab_commit()}
-        found = found.model_copy(update=made_by)
         if file:
             file.bound = found
             file.write()
@@ -168,7 +169,7 @@ def _models(
     found: list[against.Compared] = []
     failed: list[LabError] = []
     for experiment in experiments:
-        jobs = session.jobs(experiment, boots=1, seed=seed)
+        jobs = session.prepare(experiment, boots=1, seed=seed).jobs
         try:
             found += against.compare(jobs, session.ui, keep)
         except LabError as error:
