@@ -14,7 +14,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.build import config as kconfig
@@ -101,8 +101,7 @@ def _slot(recipe: Recipe) -> Path:
 
     All starts of a series (`+next:1`, `+next:2`, ...) share one: from one to the next is a patch.
     """
-    kernel = str(replace(recipe.kernel, upto=recipe.kernel.upto and 0)).replace(":0", ":N")
-    name = _SPECIAL.sub("_", f"{kernel}-{recipe.machine}")
+    name = _SPECIAL.sub("_", f"{recipe.kernel.of_any_length}-{recipe.machine}")
     return tree_home(recipe.source) / name
 
 
