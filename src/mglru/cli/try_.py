@@ -22,7 +22,7 @@ from mglru.source.kernel_id import parse_list
 from mglru.study.try_ import ending as verdict
 from mglru.study.try_ import output as program_output
 from mglru.study.try_.experiment import Options
-from mglru.study.try_.trial import Printed, make_trial, run_trial
+from mglru.study.try_.trial import Printed, make_output, make_trial, run_trial
 
 HELP = """Run a program of this machine on several kernels, under a memory limit.
 
@@ -122,6 +122,8 @@ def try_(
     ui = Ui()
     kernel_ids = parse_list(kernels)
     trial = make_trial(words, chosen, ui)
+    if output:
+        make_output(output)
     with ResultFile.wanted(json_file) as file:
         session = Session(kernel_ids, own_sources, ui, file, packages.TRY)
         result, printed = run_trial(trial, session, boots=boots, seed=seed, output=output)

@@ -77,6 +77,21 @@ def make_trial(words: Sequence[str], chosen: Mapping[str, Any], ui: Ui) -> Trial
     return Trial(experiment, options, _parameters(command, chosen))
 
 
+def make_output(directory: Path) -> None:
+    """Make the directory that keeps what the command prints, before anything is built for it.
+
+    Raises:
+        UsageError: it cannot be one.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"--output: {directory} cannot be a directory: {error.strerror}",
+            next_step="name another",
+        ) from error
+
+
 def run_trial(
     trial: Trial, session: Session, *, boots: int | None, seed: int, output: Path | None
 ) -> tuple[RunResult, Printed]:
@@ -87,7 +102,7 @@ def run_trial(
         session: its kernels.
         boots: of each kernel; None: as many as it takes for an interval.
         seed: of the first boot.
-        output: the directory that keeps what it printed; None: nothing does.
+        output: the directory, there already, that keeps what it printed; None: nothing does.
     """
     with _outputs(output) as outputs:
         result = session.run(
@@ -186,12 +201,6 @@ def _outputs(chosen: Path | None) -> Iterator[Path]:
         with scratch("output") as directory:
             yield directory
         return
-    try:
-        chosen.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"--output: {chosen} cannot be a directory: {error.strerror}", next_step="name another"
-        ) from error
     yield chosen
 
 
