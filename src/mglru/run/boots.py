@@ -15,6 +15,7 @@ from pathlib import Path
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.cache import made_file, scratch
+from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland
