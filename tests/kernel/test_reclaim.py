@@ -12,12 +12,13 @@ from mglru.build.recipe import make_recipe
 from mglru.checks.ci import GUEST_KERNELS
 from mglru.guest import channel, console
 from mglru.guest.programs import guest_program
+from mglru.guest.steps import NO_CGROUP, PlanStep, Run
 from mglru.machine import qemu
 from mglru.machine.request import BootRequest
 from mglru.machine.uml import boot
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
-from support.guests import CGROUP, kernel_build, memcg, read_report, request, step
+from support.guests import CGROUP, as_steps, kernel_build, memcg, read_report, request, step
 
 SERIES = GUEST_KERNELS[1]
 LIMIT_SECONDS = 300
@@ -25,7 +26,7 @@ PAGES_OF_MB = 256
 # A disk of 80 us with a file system on it.
 DISK = (
     "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
-    "step\tmkfs\t-\t/sbin/mkfs.ext4\t-qF\t/dev/data",
+    Run("mkfs", NO_CGROUP, ("/sbin/mkfs.ext4", "-qF", "/dev/data")),
     "mkdir\t/mnt/data",
     "mount\text4\t/dev/data\t/mnt/data",
 )
@@ -40,7 +41,7 @@ ANON_MB, ROUNDS = 32, 3
 ANON = step("anon", f"dd if=/dev/urandom of=/dev/null bs={ANON_MB}M count={ROUNDS}")
 
 
-def metrics(tmp_path: Path, *plan: str) -> dict[str, float]:
+def metrics(tmp_path: Path, *plan: str | PlanStep) -> dict[str, float]:
     """Return the counters of a plan on the series, all of whose steps have to do their work."""
     asked = request(kernel_build(SERIES), "strict", *plan, limit=LIMIT_SECONDS)
     outcome = boot(asked, tmp_path)
@@ -164,7 +165,7 @@ def test_zones_that_do_not_help_are_left_alone(tmp_path: Path) -> None:
         "counters\tend",
     )
     asked = BootRequest(
-        build.image, guest_program("init"), plan, 320, 1, virtual_time=True,
+        build.image, guest_program("init"), as_steps(plan), 320, 1, virtual_time=True,
         limit_seconds=LIMIT_SECONDS, options=("movablecore=160M",),
     )  # fmt: skip
     outcome = qemu.boot(asked, tmp_path)

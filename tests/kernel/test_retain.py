@@ -14,6 +14,7 @@ from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
 from mglru.guest import channel
 from mglru.guest.plan import Inputs, make_plan
+from mglru.guest.steps import Write, WriteIfThere
 from mglru.machine.uml import boot
 from mglru.results.model import BootRecord
 from mglru.run.boots import make_jobs, run_jobs
@@ -56,12 +57,13 @@ def filesystems(name: str, quiet: Ui, *settings: str) -> dict[str, float]:
 
 
 def test_a_file_that_not_every_kernel_has_is_written_where_it_is() -> None:
-    wanted = "write_if_there\t/sys/fs/cgroup/work/memory.retain\t"
+    file = f"{CGROUP}/memory.retain"
     plan = make_plan(load_experiment("read-twice"), INPUTS)
-    assert plan.index("write\t/sys/fs/cgroup/work/memory.max\t10M") < plan.index(wanted + "1")
-    assert wanted + "0" in make_plan(load_experiment("read-twice", ["retain=0"]), INPUTS)
+    limit = plan.index(Write(f"{CGROUP}/memory.max", "10M"))
+    assert limit < plan.index(WriteIfThere(file, "1"))
+    assert WriteIfThere(file, "0") in make_plan(load_experiment("read-twice", ["retain=0"]), INPUTS)
     plain = make_plan(load_experiment("retain-stress"), INPUTS)
-    assert not any(line.startswith("write_if_there") for line in plain)
+    assert not any(isinstance(step, WriteIfThere) for step in plain)
 
 
 @pytest.mark.guest

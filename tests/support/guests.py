@@ -4,19 +4,34 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
 from mglru.guest import channel
 from mglru.guest.places import guest_path
-from mglru.guest.plan import _line
 from mglru.guest.programs import guest_program
+from mglru.guest.steps import PlanStep, ReportLruGen, Run
 from mglru.machine.request import Boot, BootRequest
 from mglru.machine.uml import boot
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
+
+
+@dataclass(frozen=True)
+class Line(PlanStep):
+    """A line of a plan as guest/init/init.c reads it, whatever it says."""
+
+    text: str
+
+    def words(self) -> list[str]:
+        return [self.text]
+
+    def __post_init__(self) -> None:
+        """Anything goes."""
+
 
 CGROUP = "/sys/fs/cgroup/work"
 ENABLED = "/sys/kernel/mm/lru_gen/enabled"
@@ -38,11 +53,18 @@ def kernel_build(name: str) -> Build:
     return build
 
 
-def request(build: Build, *plan: str, limit: float = 60, virtual: bool = True) -> BootRequest:
+def as_steps(plan: Iterable[str | PlanStep]) -> tuple[PlanStep, ...]:
+    """A plan some of whose steps are written as init reads them."""
+    return tuple(Line(step) if isinstance(step, str) else step for step in plan)
+
+
+def request(
+    build: Build, *plan: str | PlanStep, limit: float = 60, virtual: bool = True
+) -> BootRequest:
     return BootRequest(
         image=build.image,
         init=guest_program("init"),
-        plan=("lru_gen", *plan),
+        plan=(ReportLruGen(), *as_steps(plan)),
         memory_mb=512,
         seed=1,
         virtual_time=virtual,
@@ -63,12 +85,12 @@ def step(label: str, script: str) -> str:
     return f"step\t{label}\t{CGROUP}\t/bin/sh\t-c\t{script}"
 
 
-def program_step(name: str, *arguments: str, cgroup: str = "-") -> str:
-    """The line of a plan that starts a guest program as the step `run`."""
-    return _line("step", "run", cgroup, guest_path(guest_program(name)), *arguments)
+def program_step(name: str, *arguments: str, cgroup: str = "-") -> Run:
+    """The step of a plan that starts a guest program as the step `run`."""
+    return Run("run", cgroup, (guest_path(guest_program(name)), *arguments))
 
 
-def run_plan(tmp_path: Path, *plan: str) -> channel.GuestReport:
+def run_plan(tmp_path: Path, *plan: str | PlanStep) -> channel.GuestReport:
     """Carry out a plan on stock 6.12, in a directory of its own."""
     directory = Path(tempfile.mkdtemp(dir=tmp_path))
     return read_report(boot(request(kernel_build("6.12"), *plan), directory))

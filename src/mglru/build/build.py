@@ -14,12 +14,13 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.build import config as kconfig
 from mglru.build.recipe import MACHINES, Recipe
 from mglru.core import process
+from mglru.core.cache import use
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
@@ -68,7 +69,6 @@ def find_build(recipe: Recipe) -> Build | None:
     build = planned(recipe)
     if not (build.directory / "build.json").is_file():
         return None
-    os.utime(build.directory)  # `kernel clean` removes what was not used for long
     return build
 
 
@@ -86,6 +86,7 @@ def build_kernel(recipe: Recipe, ui: Ui, jobs: int | None = None) -> Build:
     """
     with locked(cache_dir("builds") / recipe.key):
         if known := find_build(recipe):
+            use(known.directory)
             return known
         tree = _slot(recipe)
         with locked(tree):
@@ -100,8 +101,7 @@ def _slot(recipe: Recipe) -> Path:
 
     All starts of a series (`+next:1`, `+next:2`, ...) share one: from one to the next is a patch.
     """
-    kernel = str(replace(recipe.kernel, upto=recipe.kernel.upto and 0)).replace(":0", ":N")
-    name = _SPECIAL.sub("_", f"{kernel}-{recipe.machine}")
+    name = _SPECIAL.sub("_", f"{recipe.kernel.of_any_length}-{recipe.machine}")
     return tree_home(recipe.source) / name
 
 
@@ -225,4 +225,5 @@ def _keep(tree: Path, recipe: Recipe, log: Path, seconds: float) -> Build:
         shutil.copy2(tree / ".config", staging / "config")
         shutil.copy2(log, staging / "build.log")
         (staging / "build.json").write_text(json.dumps(provenance, indent=1))
+    use(directory)
     return Build(recipe, directory)

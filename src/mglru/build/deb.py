@@ -24,6 +24,7 @@ from mglru.build.build import make_command, tree_home
 from mglru.build.deb_config import Configuration, configure, requested
 from mglru.build.recipe import KEY_LENGTH, compiler_version
 from mglru.core import process
+from mglru.core.cache import use
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
@@ -132,6 +133,7 @@ def build_packages(plan: Plan, ui: Ui) -> Packages:
         target = cache_dir("debs") / _key(plan, config)
         if not target.is_dir():
             _make(plan, build, make, config, target, ui)
+        use(target)
     seconds = float(json.loads((target / "build.json").read_text())["seconds"])
     return Packages(tuple(sorted(target.glob("*.deb"))), seconds)
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from mglru.build import config as kconfig
 from mglru.core import process
+from mglru.core.cache import made, scratch
 from mglru.core.errors import LabError, UsageError
-from mglru.core.paths import cache_dir, locked, staged
+from mglru.core.paths import cache_dir
 from mglru.debian import archive
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import SUITES, Note
@@ -107,15 +108,14 @@ def of_debian(base: str, note: Note) -> Configuration:
         ["dpkg", "--print-architecture"], purpose="find the architecture of this machine"
     ).strip()
     home = cache_dir("downloads") / package
-    with locked(home):
-        if not home.is_dir():
-            note(f"downloading {package} from Debian")
-            with (
-                tempfile.TemporaryDirectory(prefix="config-", dir=cache_dir("tmp")) as scratch,
-                staged(home) as staging,
-            ):
-                deb = archive.fetch(package, SUITES[base], Path(scratch))
-                process.run(["dpkg-deb", "-x", deb, staging], purpose=f"unpack {deb.name}")
+
+    def make(staging: Path) -> None:
+        note(f"downloading {package} from Debian")
+        with scratch("config") as directory:
+            deb = archive.fetch(package, SUITES[base], directory)
+            process.run(["dpkg-deb", "-x", deb, staging], purpose=f"unpack {deb.name}")
+
+    made(home, make)
     path = home / "usr/src" / package / f"config.{arch}_none_{arch}.xz"
     if not path.is_file():
         raise LabError(

@@ -80,6 +80,11 @@ class Recipe:
         return tuple(symbol for patch in self.series.left_out for symbol in patch.proofs)
 
     @property
+    def symbols(self) -> tuple[str, ...]:
+        """Symbols that tell which kernel this is, by their presence or absence."""
+        return (*self.proofs, *self.absent)
+
+    @property
     def config_sha256(self) -> str:
         """Digest of the requested options."""
         return hashlib.sha256(json.dumps(self.options).encode()).hexdigest()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
@@ -15,14 +14,14 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 from mglru.build.build import Build
 from mglru.core import process
-from mglru.core.errors import LabError, UsageError
-from mglru.core.paths import cache_dir
-from mglru.guest import channel, console
-from mglru.guest.programs import guest_program
+from mglru.core.cache import scratch
+from mglru.core.errors import GuestDiedError, UsageError
+from mglru.guest import console
+from mglru.guest.steps import Counters, ReportLruGen
 from mglru.machine.request import BootRequest
-from mglru.machine.uml import boot
 from mglru.results.output_file import OutputFile
-from mglru.run import judge as boot_check
+from mglru.run.judge import Expectation
+from mglru.run.judged import boot_and_judge, plain_request, proof_steps
 from mglru.run.kept_logs import keep_logs
 from mglru.source.kernel_id import KernelId
 
@@ -31,7 +30,7 @@ MEMORY_MB = 256
 LIMIT_SECONDS = 300
 PARSE_LIMIT_SECONDS = 60
 PARSER = Path("tools/testing/kunit")
-_PLAN = ("lru_gen", "counters\tbegin", "counters\tend")
+_PLAN = (ReportLruGen(), Counters("begin"), Counters("end"))
 _KTAP = re.compile(rb"\bKTAP version \d")
 
 
@@ -179,20 +178,11 @@ def run_kunit(build: Build, only: str | None = None) -> KunitReport:
     Raises:
         LabError: the guest could not start, or was another kernel.
     """
-    proofs = (*build.recipe.proofs, *build.recipe.absent)
-    options = (f"kunit.filter_glob={only}",) if only else ()
-    request = BootRequest(
-        image=build.image,
-        init=guest_program("init"),
-        plan=(*(f"symbol\t{name}" for name in proofs), *_PLAN),
-        memory_mb=MEMORY_MB,
-        seed=1,
-        virtual_time=True,
-        limit_seconds=LIMIT_SECONDS,
-        options=options,
-    )
-    with tempfile.TemporaryDirectory(prefix="kunit-", dir=cache_dir("tmp")) as scratch:
-        directory = Path(scratch)
+    plan = (*proof_steps(build), *_PLAN)
+    request = plain_request(build, plan, memory_mb=MEMORY_MB, limit_seconds=LIMIT_SECONDS)
+    if only:
+        request = replace(request, options=(f"kunit.filter_glob={only}",))
+    with scratch("kunit") as directory:
         trouble = _boot(request, build, directory)
         log = directory / "console.log"
         suites, errors = read_ktap(log, build.recipe.source.path)
@@ -202,22 +192,20 @@ def run_kunit(build: Build, only: str | None = None) -> KunitReport:
             suites=suites,
             problems=(*errors, *trouble),
         )
-        return report if report.passed else _with_log(report, log)
+        kept = report.passed or any(problem.startswith("logs: ") for problem in report.problems)
+        return report if kept else _with_log(report, log)
 
 
 def _boot(request: BootRequest, build: Build, directory: Path) -> list[str]:
     """Boot, and return what went wrong; a kernel that dies in a suite has still said so."""
-    expected = boot_check.Expectation(build.recipe.kernel, build.recipe, ())
+    expected = Expectation(build.recipe.kernel, build.recipe, ())
     try:
-        outcome = boot(request, directory)
-    except LabError as error:
+        return boot_and_judge("kunit", request, expected, directory).problems
+    except GuestDiedError as error:
         log = (directory / "console.log").read_bytes()
         if not _KTAP.search(log):
             raise
         return [error.what, *(f"console: {finding}" for finding in console.scan(log))]
-    report = channel.parse(outcome.reported)
-    boot_check.prove(report, expected)
-    return boot_check.problems(outcome, report, expected, request.limit_seconds)
 
 
 def _with_log(report: KunitReport, log: Path) -> KunitReport:

@@ -13,6 +13,7 @@ import click
 
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
+from mglru.experiment.settings import Setting
 from mglru.machine.registry import MACHINES, UML
 from mglru.results.model import RunResult
 from mglru.run.boots import failures
@@ -36,6 +37,28 @@ def source_option(function: F) -> F:
         metavar="DIR|TARBALL",
         help="A kernel source of your own instead of Debian's; its Makefile tells which base "
         "it is. Repeatable, one for each base.",
+    )(function)
+
+
+class _SettingType(click.ParamType[Setting]):
+    name = "setting"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Setting:
+        del param, ctx
+        return value if isinstance(value, Setting) else Setting.parse(str(value))
+
+
+def settings_option(function: F) -> F:
+    """Add `--set KEY=VALUE`; the command gets them read, as `settings`."""
+    return click.option(
+        "--set",
+        "settings",
+        type=_SettingType(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="As limit=200M.",
     )(function)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from mglru.cli.common import machine_option, report_failures, source_option
+from mglru.cli.common import machine_option, report_failures, settings_option, source_option
 from mglru.cli.results import show
 from mglru.cli.suite import KERNELS, run_suite
 from mglru.cli.suite import Options as SuiteOptions
@@ -17,14 +17,15 @@ from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.filesystem import check_kernels
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting, recorded
 from mglru.machine.registry import MACHINES
 from mglru.results.compare import Named
 from mglru.results.model import ResultFile
 from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
+from mglru.study.demo import run_demo
 from mglru.study.selftest import render, spread, widest
 
-DEMO_EXPERIMENTS = ("ycsb-a", "ycsb-b")
 DEMO_KERNELS = KERNELS
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
@@ -55,10 +56,8 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     ui.note("Stock against patched kernels on YCSB A and B over WiredTiger.")
     with ResultFile(DEMO_FILE) as file:
         session = Session(parse_list(DEMO_KERNELS), own_sources, ui, file)
-        for name in DEMO_EXPERIMENTS:
-            experiment = load_experiment(name)
-            result = session.run(experiment, boots=1, seed=1)
-            show([Named(name, result)])
+        for result in run_demo(session):
+            show([Named(result.experiment, result)])
     _write_page(DEMO_FILE, DEMO_PAGE)
     seconds = time.monotonic() - started
     ui.note(f"Results: {DEMO_FILE} ({seconds:.0f} s), with charts: {DEMO_PAGE}. Again with")
@@ -79,7 +78,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     help="Boots of each kernel, boot i with seed + i.  [default: 5 in virtual time]",
 )
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
+@settings_option
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
 @click.option("--all", "everything", is_flag=True, help="Show every counter that differs.")
 @click.option("--quick", is_flag=True, help="Of a suite: only the points marked as quick.")
@@ -103,7 +102,7 @@ def run(
     machine: str,
     boots: int | None,
     seed: int,
-    settings: tuple[str, ...],
+    settings: tuple[Setting, ...],
     json_file: str | None,
     everything: bool,
     quick: bool,
@@ -168,7 +167,7 @@ def _run_experiments(
     machine: str,
     boots: int | None,
     seed: int,
-    settings: Sequence[str],
+    settings: Sequence[Setting],
     json_file: str | None,
     *,
     everything: bool,
@@ -187,7 +186,9 @@ def _run_experiments(
             baseline = str(kernel_ids[0]) if kernels else ""
             session = Session(kernel_ids, own_sources, ui, file, machine=machine, baseline=baseline)
             usual = MACHINES[machine].fit(experiment).usual_boots
-            result = session.run(experiment, boots=boots or usual, seed=seed, settings=settings)
+            result = session.run(
+                experiment, boots=boots or usual, seed=seed, parameters=recorded(settings)
+            )
             results.append(result)
             if json_file != "-":
                 show([Named(experiment.name, result)], everything=everything)
@@ -199,7 +200,7 @@ def _run_experiments(
 @click.option("--kernels", default="6.12,6.12+next", show_default=True, metavar="A,B,...")
 @click.option("--boots", type=click.IntRange(2, 1000), default=3, show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
+@settings_option
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
 @machine_option
 @source_option
@@ -208,7 +209,7 @@ def selftest(
     *,
     kernels: str,
     machine: str,
-    settings: tuple[str, ...],
+    settings: tuple[Setting, ...],
     boots: int,
     seed: int,
     json_file: str | None,
@@ -227,7 +228,9 @@ def selftest(
         )
     with ResultFile.wanted(json_file) as file:
         session = Session(parse_list(kernels), own_sources, ui, file, machine=machine)
-        result = session.run(experiment, boots=boots, seed=seed, settings=settings, vary_seed=False)
+        result = session.run(
+            experiment, boots=boots, seed=seed, parameters=recorded(settings), vary_seed=False
+        )
     spreads = spread([result])
     click.echo(render(spreads), nl=False, err=json_file == "-")
     worst = widest(spreads, [headline.name for headline in result.headline])

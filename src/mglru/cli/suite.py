@@ -12,6 +12,7 @@ import click
 from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
+from mglru.experiment.settings import Setting
 from mglru.results.model import RunResult
 from mglru.results.output_file import STDOUT
 from mglru.run.boots import failures
@@ -36,7 +37,7 @@ class Options:
         machine: a name in `registry.MACHINES`.
         seeds: boots of each kernel at each point.
         seed: of the first boot.
-        settings: `key=value` of all points.
+        settings: of all points.
         quick: only the points marked so.
         allow: the ratio up to which it is no harm.
         only: families or points that are run; none: all.
@@ -51,7 +52,7 @@ class Options:
     machine: str
     seeds: int | None
     seed: int
-    settings: Sequence[str]
+    settings: Sequence[Setting]
     quick: bool
     allow: float | None
     only: Sequence[str]

@@ -3,13 +3,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
-import re
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +11,18 @@ import click
 
 from mglru.cli.common import source_option
 from mglru.cli.results import show
-from mglru.core.errors import ExitCode, UsageError
-from mglru.core.paths import cache_dir
-from mglru.core.sizes import parse_size, shown
+from mglru.core.errors import ExitCode
+from mglru.core.sizes import parse_size
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.disk import user_files
-from mglru.experiment.spec import Experiment
-from mglru.guest.programs import guest_program
 from mglru.results.compare import Named
 from mglru.results.model import BootRecord, ResultFile, RunResult
-from mglru.run.boots import available_bytes, output_file
 from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 from mglru.study.try_ import ending as verdict
 from mglru.study.try_ import output as program_output
-from mglru.study.try_.command import Command, resolve
-from mglru.study.try_.experiment import (
-    Options,
-    disk_bytes,
-    make_experiment,
-    memory_needed,
-    parse_environment,
-    parse_swap,
-)
-from mglru.study.try_.guest_files import Places, visible
+from mglru.study.try_.experiment import Options
+from mglru.study.try_.trial import Printed, make_output, make_trial, run_trial
 
 HELP = """Run a program of this machine on several kernels, under a memory limit.
 
@@ -60,12 +41,6 @@ examples: docs/use/try.md.
 
 Exit status: 0 if the command returned 0 in every boot, 1 if not.
 """
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-# In real time boots differ: with three there is an interval.
-REAL_BOOTS = 3
-# Of the memory that the host could give.
-USABLE = 0.9
-
 Function = Callable[..., Any]
 _PATH = click.Path(path_type=Path)
 
@@ -146,139 +121,19 @@ def try_(
     """Run a command on kernels; HELP is what the user sees."""
     ui = Ui()
     kernel_ids = parse_list(kernels)
-    places = Places(Path.cwd(), chosen["data"], os.environ.get("PATH", os.defpath))
-    options = _options(chosen, places, ui)
-    command = _resolve(words, places, ui)
-    experiment = _experiment(command, options, places, ui)
-    with ResultFile.wanted(json_file) as file, _outputs(output) as outputs:
+    trial = make_trial(words, chosen, ui)
+    if output:
+        make_output(output)
+    with ResultFile.wanted(json_file) as file:
         session = Session(kernel_ids, own_sources, ui, file, packages.TRY)
-        result = session.run(
-            experiment,
-            boots=boots or (REAL_BOOTS if options.time == "real" else 1),
-            seed=seed,
-            settings=_settings(command, chosen),
-            outputs=outputs,
-        )
-        printed = {boot: file.read_bytes() for boot, file in _files(result, outputs).items()}
+        result, printed = run_trial(trial, session, boots=boots, seed=seed, output=output)
     _show(result, printed, everything=everything, to_stderr=json_file == "-")
-    return _report(result, printed, options, ui)
-
-
-def _options(chosen: Mapping[str, Any], places: Places, ui: Ui) -> Options:
-    """Check what the user chose.
-
-    Raises:
-        UsageError: a value that does not fit.
-    """
-    if not NAME.fullmatch(chosen["name"]):
-        raise UsageError(
-            f"--name: '{chosen['name']}' is no name", next_step="use a-z, 0-9, - and _ only"
-        )
-    return Options(
-        limit=chosen["limit"],
-        swap=parse_swap(chosen["swap"]),
-        disk=chosen["disk"],
-        disk_size=chosen["disk_size"],
-        memory=chosen["memory"],
-        time=chosen["time"],
-        timeout=chosen["timeout"],
-        environment=parse_environment(chosen["env"], os.environ),
-        preload=guest_program("no_spin", ui.note) if chosen["no_spin"] else None,
-        stdin=_stdin(chosen["stdin"], places),
-        name=chosen["name"],
-    )
-
-
-def _stdin(chosen: str | None, places: Places) -> str | None:
-    """Return the guest's path of what the command reads, keeping the lab's own input if asked."""
-    if chosen is None:
-        return None
-    if chosen == "-":
-        text = sys.stdin.buffer.read()
-        path = cache_dir("commands") / f"stdin-{hashlib.sha256(text).hexdigest()[:16]}"
-        path.write_bytes(text)
-        return visible(path)
-    file = places.host_file(chosen)
-    if file is None or not file.is_file():
-        raise UsageError(f"--stdin: there is no file {chosen}", next_step="check its path")
-    return places.in_guest(file)
-
-
-def _resolve(words: Sequence[str], places: Places, ui: Ui) -> Command:
-    command = resolve(words, places)
-    for note in command.notes:
-        ui.note(note)
-    for warning in command.warnings:
-        ui.warn(warning)
-    return command
-
-
-def _experiment(command: Command, options: Options, places: Places, ui: Ui) -> Experiment:
-    """Read the data, size the guest, and make sure that this machine has the memory.
-
-    Raises:
-        UsageError: it does not fit.
-    """
-    if command.binary_bytes > options.limit:
-        ui.warn(
-            f"the program alone has {shown(command.binary_bytes)}, more than the limit of "
-            f"{shown(options.limit)}: its pages may be read again and again"
-        )
-    content, usable = user_files.EMPTY, int(available_bytes() * USABLE)
-    if places.data:
-        ui.note(f"Reading {places.data}")
-        content = user_files.read(places.data, usable)
-        if content.skipped:
-            ui.warn(f"not copied (sockets, pipes, devices): {', '.join(content.skipped)}")
-    experiment = make_experiment(command, options, places.data, content)
-    needed = memory_needed(experiment)
-    disk = f"a disk of {shown(disk_bytes(experiment))}"
-    if needed > usable:
-        raise UsageError(
-            f"the guest may take {shown(needed)} of memory, with {disk} in it; "
-            f"this machine has {shown(usable)} to give",
-            next_step="give a smaller --data, --disk-size, --limit or --swap, or free some memory",
-        )
-    files = f"{content.entries} files, {shown(content.bytes)}" if content.entries else "empty"
-    ui.note(f"The guest has {shown(needed)} of memory, and in it {disk} ({files})")
-    return experiment
-
-
-@contextlib.contextmanager
-def _outputs(chosen: Path | None) -> Iterator[Path]:
-    """Give the directory that gets what the command prints."""
-    if chosen is None:
-        with tempfile.TemporaryDirectory(prefix="output-", dir=cache_dir("tmp")) as scratch:
-            yield Path(scratch)
-        return
-    try:
-        chosen.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"--output: {chosen} cannot be a directory: {error.strerror}", next_step="name another"
-        ) from error
-    yield chosen
-
-
-def _settings(command: Command, chosen: Mapping[str, Any]) -> list[str]:
-    """Return what the result remembers of the options."""
-    names = ("limit", "swap", "disk", "disk_size", "memory", "timeout", "no_spin")
-    kept = [f"{name}={chosen[name]}" for name in names if chosen[name]]
-    return [f"command={command.shown}", *kept]
-
-
-def _files(result: RunResult, outputs: Path) -> dict[tuple[str, int], Path]:
-    """Return the outputs by kernel and boot, of boots that came so far."""
-    files = {
-        (record.kernel, record.boot): output_file(outputs, record.kernel, record.boot)
-        for record in result.raw
-    }
-    return {boot: file for boot, file in files.items() if file.exists()}
+    return _report(result, printed, trial.options, ui)
 
 
 def _show(
     result: RunResult,
-    printed: Mapping[tuple[str, int], bytes],
+    printed: Printed,
     *,
     everything: bool,
     to_stderr: bool,
@@ -291,9 +146,7 @@ def _show(
         show([Named(result.experiment, result)], everything=everything)
 
 
-def _report(
-    result: RunResult, printed: Mapping[tuple[str, int], bytes], options: Options, ui: Ui
-) -> int:
+def _report(result: RunResult, printed: Printed, options: Options, ui: Ui) -> int:
     """Say how the command ended, and return the lab's exit status."""
     failed = False
     for record in result.raw:

@@ -1,51 +1,178 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Freeing space in the cache."""
+"""Freeing space in the cache: what there is, how large and how old, and removing what is unused."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.core.paths import cache_root, locked
+import filelock
+
+from mglru.core import cache
+from mglru.core.paths import cache_root
 
 SECONDS_A_DAY = 86_400
-# Made again from the rest at any time. `git` is not among them: it may hold somebody's work.
-EVERYTHING = (
-    *("apt", "builds", "commands", "datasets", "debs", "guest", "matrix", "memory"),
-    *("overlays", "selftests", "sources", "tested", "tmp", "trees", "userlands"),
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of things in the cache.
+
+    Attributes:
+        name: of its directory, or the pattern of names at the top.
+        what: for people.
+        pattern: of its entries, from the top.
+        only_all: it goes only with everything, however old: it is dear to get again.
+        keep: it is never removed: it may be somebody's work.
+    """
+
+    name: str
+    what: str
+    pattern: str
+    only_all: bool = False
+    keep: bool = False
+
+
+KINDS = (
+    Kind("apt", "Debian's package lists", "apt/*"),
+    Kind("builds", "kernels", "builds/*"),
+    Kind("commands", "commands of `try`", "commands/*"),
+    Kind("datasets", "disk images", "datasets/*"),
+    Kind("debs", "Debian packages of kernels", "debs/*"),
+    Kind("downloads", "archives from the network", "downloads/*", only_all=True),
+    Kind("failed", "logs of boots that went wrong", "failed/*"),
+    Kind("git", "git trees of `kernel tree`: yours", "git/*", keep=True),
+    Kind("guest", "guest programs", "guest/*"),
+    Kind("matrix", "messages of compilers", "matrix/*"),
+    Kind("memory", "memory of guests", "memory/*"),
+    Kind("policies", "models of policies", "policies/*"),
+    Kind("selftests", "the kernel's selftests, compiled", "selftests/*"),
+    Kind("sources", "kernel sources", "sources/*/*", only_all=True),
+    Kind("tested", "kernel sources of other releases", "tested/*/*"),
+    Kind("tmp", "left behind by what was killed", "tmp/*"),
+    Kind("traces", "operations of databases", "traces/*"),
+    Kind("trees", "trees in which kernels are built", "trees/*/*"),
+    Kind("userlands", "programs of guests", "userlands/*"),
+    Kind("venv-*", "Python packages", "venv-*"),
 )
+# Made by the cache itself, and small.
+OWN = {cache.LEASES}
 
 
-def _size(path: Path) -> int:
-    """Bytes that removing a directory frees; a file with further links frees nothing."""
-    statuses = (file.lstat() for file in path.rglob("*"))
-    return sum(status.st_blocks * 512 for status in statuses if status.st_nlink == 1)
+@dataclass(frozen=True)
+class Entry:
+    """One thing in the cache.
+
+    Attributes:
+        path: where.
+        kind: which kind it is.
+        age: seconds since it was last used.
+    """
+
+    path: Path
+    kind: Kind
+    age: float
+
+    @property
+    def bytes(self) -> int:
+        """What removing it frees; a file with further links frees nothing."""
+        files = self.path.rglob("*") if self.path.is_dir() else [self.path]
+        with contextlib.suppress(FileNotFoundError):
+            statuses = (file.lstat() for file in files)
+            return sum(status.st_blocks * 512 for status in statuses if status.st_nlink == 1)
+        return 0
 
 
-def _unused(days: int) -> Iterator[Path]:
-    """Builds, and trees to build in, that were not used for so many days."""
+@dataclass(frozen=True)
+class Cleaned:
+    """What came of cleaning.
+
+    Attributes:
+        bytes: freed.
+        in_use: what was kept, as somebody makes or uses it now.
+    """
+
+    bytes: int
+    in_use: tuple[Path, ...]
+
+
+def entries() -> Iterator[Entry]:
+    """Return everything in the cache, kind by kind."""
     root = cache_root()
-    limit = time.time() - days * SECONDS_A_DAY
-    for path in [*root.glob("builds/*"), *root.glob("debs/*"), *root.glob("trees/*/*")]:
-        if path.is_dir() and path.stat().st_mtime < limit:
-            yield path
+    for kind in KINDS:
+        for path in sorted(root.glob(kind.pattern)):
+            # Locks stay, as somebody may wait for one; records go with what they are of.
+            if path.suffix == ".lock" or _is_record(path):
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                yield Entry(path, kind, time.time() - path.lstat().st_mtime)
 
 
-def clean(*, everything: bool, days: int) -> int:
-    """Remove what can be made again and return the bytes freed.
+def unknown() -> list[Path]:
+    """Return what lies in the cache and is none of the kinds."""
+    root = cache_root()
+    known = {Path(kind.pattern).parts[0] for kind in KINDS} | OWN
+    return [
+        path
+        for path in (sorted(root.iterdir()) if root.is_dir() else [])
+        if path.suffix != ".lock" and not any(path.match(name) for name in known)
+    ]
+
+
+def clean(*, everything: bool, days: float) -> Cleaned:
+    """Remove what can be made again and nobody uses.
 
     Args:
-        everything: all of it, not only what is old. Git trees are kept: they may hold work.
-        days: builds used within so many days are kept.
+        everything: all of it, not only what is old.
+        days: what was used within so many days is kept.
     """
-    root = cache_root()
-    paths = [root / name for name in EVERYTHING] if everything else list(_unused(days))
-    freed = 0
-    for path in paths:
-        if path.is_dir():
-            with locked(path):
-                freed += _size(path)
-                shutil.rmtree(path)
-    return freed
+    freed, kept = 0, []
+    for entry in entries():
+        kind = entry.kind
+        old = entry.age >= days * SECONDS_A_DAY and not kind.only_all
+        if kind.keep or not (everything or old):
+            continue
+        size = entry.bytes
+        if _remove_unused(entry.path):
+            freed += size
+        else:
+            kept.append(entry.path)
+    return Cleaned(freed, tuple(kept))
+
+
+def _is_record(path: Path) -> bool:
+    """Whether a file says what the source beside it is."""
+    return path.suffix == ".json" and path.with_suffix("").is_dir()
+
+
+def _remove_unused(path: Path) -> bool:
+    """Remove something, unless somebody makes it or uses it; return whether it is gone."""
+    with contextlib.ExitStack() as stack:
+        try:
+            # Builders hold the lock of what they make, or of the directory that it comes to.
+            for lock in (Path(f"{path}.lock"), Path(f"{path.parent}.lock")):
+                if lock.exists():
+                    stack.enter_context(filelock.FileLock(lock, blocking=False))
+        except filelock.Timeout:
+            return False
+        if path in {*cache.in_use(), Path(sys.prefix)}:
+            return False
+        with contextlib.suppress(FileNotFoundError):
+            if path.is_dir() and not path.is_symlink():
+                _remove_tree(path)
+            else:
+                path.unlink()
+        path.with_name(f"{path.name}.json").unlink(missing_ok=True)
+    return True
+
+
+def _remove_tree(path: Path) -> None:
+    if path.parent == cache_root() / "tmp":
+        shutil.rmtree(path)
+    else:
+        cache.remove(path)

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.core import process
-from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.cache import made
+from mglru.core.paths import cache_dir, require_space
 from mglru.core.ui import Ui
 from mglru.debian import archive as apt
 
@@ -77,37 +78,33 @@ def get_userland(packages: Sequence[str], ui: Ui, sources: Sequence[str] = ()) -
     content = [FORMAT, SUITES, wanted, *([sorted(sources)] if sources else [])]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
     target = cache_dir("userlands") / key
-    if not target.is_dir():
-        with locked(target):
-            if not target.is_dir():
-                _make(wanted, packages, sources, target, ui)
+    made(target, lambda staging: _make(wanted, packages, sources, staging, ui))
     return Userland(target / ROOT, json.loads((target / VERSIONS).read_text()))
 
 
 def _make(
-    wanted: Sequence[str], packages: Sequence[str], sources: Sequence[str], target: Path, ui: Ui
+    wanted: Sequence[str], packages: Sequence[str], sources: Sequence[str], staging: Path, ui: Ui
 ) -> None:
     ui.note(f"The guest needs programs of Debian {SUITES[0]}: {', '.join(packages or wanted)}")
     closure = apt.Closure(wanted, SUITES)
     count, megabytes = len(closure.debs), closure.bytes / 1e6
-    require_space(target.parent, closure.bytes * (1 + UNPACKED_RATIO), "unpacking these packages")
-    with staged(target) as staging:
-        debs = staging / "debs"
-        debs.mkdir()
-        with ui.bar(f"downloading {count} packages ({megabytes:.0f} MB)", megabytes) as update:
-            closure.download(debs, lambda: update(round(_bytes(debs) / 1e6), "MB"))
-        with ui.bar(f"unpacking {count} packages", count) as update:
-            _skeleton(staging / ROOT)
-            for number, deb in enumerate(closure.debs):
-                update(number, deb.name)
-                _unpack(debs / deb.file, staging / ROOT)
-                (debs / deb.file).unlink()
-        unpacked = {f"{name} (source)": _source(name, staging) for name in sources}
-        _complete(staging / ROOT)
-        process.run(["rm", "-rf", debs], purpose=f"remove {debs}")
-        versions = {deb.name: deb.version for deb in closure.debs} | unpacked
-        (staging / VERSIONS).write_text(json.dumps(versions, indent=1, sort_keys=True))
-        staging.chmod(0o755)
+    require_space(staging, closure.bytes * (1 + UNPACKED_RATIO), "unpacking these packages")
+    debs = staging / "debs"
+    debs.mkdir()
+    with ui.bar(f"downloading {count} packages ({megabytes:.0f} MB)", megabytes) as update:
+        closure.download(debs, lambda: update(round(_bytes(debs) / 1e6), "MB"))
+    with ui.bar(f"unpacking {count} packages", count) as update:
+        _skeleton(staging / ROOT)
+        for number, deb in enumerate(closure.debs):
+            update(number, deb.name)
+            _unpack(debs / deb.file, staging / ROOT)
+            (debs / deb.file).unlink()
+    unpacked = {f"{name} (source)": _source(name, staging) for name in sources}
+    _complete(staging / ROOT)
+    process.run(["rm", "-rf", debs], purpose=f"remove {debs}")
+    versions = {deb.name: deb.version for deb in closure.debs} | unpacked
+    (staging / VERSIONS).write_text(json.dumps(versions, indent=1, sort_keys=True))
+    staging.chmod(0o755)
 
 
 def _bytes(directory: Path) -> int:

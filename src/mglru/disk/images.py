@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from mglru.core import process
-from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.cache import made
+from mglru.core.paths import cache_dir, require_space
 from mglru.disk import user_files
 from mglru.experiment.dataset import (
     IMAGE,
@@ -134,13 +135,7 @@ def dataset_image(spec: HostMade, note: Note | None = None) -> Path:
     """
     say = note or (lambda _text: None)
     target = cache_dir("datasets") / f"{spec.kind}-{_key(spec, say)}"
-    if not target.is_dir():
-        with locked(target):
-            if not target.is_dir():
-                _make(spec, target, say)
-    # When it was last used.
-    os.utime(target)
-    return target / IMAGE
+    return made(target, lambda staging: _make(spec, staging, say)) / IMAGE
 
 
 def _key(spec: HostMade, note: Note) -> str:
@@ -156,15 +151,14 @@ def _key(spec: HostMade, note: Note) -> str:
 LOADERS = {"wiredtiger": "ycsb_wiredtiger", "leveldb": "get_scan_leveldb"}
 
 
-def _make(spec: HostMade, target: Path, note: Note) -> None:
-    require_space(target.parent, 2 * spec.bytes + (64 << 20), f"preparing the {spec.kind} data")
+def _make(spec: HostMade, staging: Path, note: Note) -> None:
+    require_space(staging, 2 * spec.bytes + (64 << 20), f"preparing the {spec.kind} data")
     note(f"Preparing the {spec.kind} data, once: {spec.bytes >> 20} MB")
-    with staged(target) as staging:
-        data = staging / "data"
-        data.mkdir()
-        _fill(spec, data, note)
-        _make_image(data, staging / IMAGE, spec)
-        _remove(data)
+    data = staging / "data"
+    data.mkdir()
+    _fill(spec, data, note)
+    _make_image(data, staging / IMAGE, spec)
+    _remove(data)
 
 
 def _make_image(data: Path, image: Path, spec: HostMade) -> None:

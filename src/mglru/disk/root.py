@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A root file system for guests that do not see the host's files: what a plan names, no more.
+"""A root file system for guests that do not see the host's files: files named in, an image out.
 
-Every file lies at its own path, so that a plan is the same on all machines. Programs of the host
-bring their libraries.
+Every file lies at its own path, so that a plan is the same on all machines. Of the host it has the
+programs of HOST_PROGRAMS and those that the plan starts, with their libraries: what else the host
+has installed makes no difference.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from mglru.core import process
-from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.cache import made
+from mglru.core.errors import LabError
+from mglru.core.paths import cache_dir, require_space
 from mglru.disk.images import TIME, make_ext4
 from mglru.experiment.dataset import IMAGE
 
@@ -30,17 +33,51 @@ SPARE_MB = 8
 NO_JOURNAL = ("-O", "^has_journal")
 # An inode for so many bytes: an unpacked package has many small files.
 BYTES_PER_INODE = 8192
-_WORD = re.compile(r"[\w./+-]+")
+# What scripts of experiments may use: of Debian's packages that every system has.
+HOST_PROGRAMS = (
+    "sh",
+    *("basename", "cat", "chmod", "chown", "chroot", "cp", "cut", "date", "dd", "dirname", "echo"),
+    *("env", "expr", "false", "head", "id", "ln", "ls", "md5sum", "mkdir", "mkfifo", "mknod"),
+    *("mktemp", "mv", "nproc", "od", "printf", "pwd", "readlink", "rm", "rmdir", "seq", "sleep"),
+    *("sort", "split", "stat", "stdbuf", "sync", "tail", "tee", "test", "timeout", "touch", "tr"),
+    *("true", "truncate", "uniq", "wc", "yes"),
+    *("chrt", "mkswap", "mount", "nice", "setsid", "swapoff", "swapon", "taskset", "umount"),
+    *("find", "grep", "mawk", "sed", "tar", "xargs"),
+)
+DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
+# Not what the host's alternatives have chosen.
+LINKS = {Path("/usr/bin/awk"): "mawk"}
 _LIBRARY = re.compile(r"(/\S+)(?= \(0x)")
 # Userland images are made anew when this module makes them differently.
 FORMAT = 1
 
 
-def host_programs(words: Iterable[str]) -> list[Path]:
-    """Return the host's programs that words of a plan name, as shells would find them."""
-    names = {name for word in words for name in _WORD.findall(word)}
-    found = {shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in names}
-    return sorted(Path(program) for program in found if program)
+def host_programs(started: Iterable[Path] = ()) -> list[Path]:
+    """Return the programs of the host that a guest gets.
+
+    Args:
+        started: those that its plan starts by their paths.
+
+    Raises:
+        LabError: the host does not have one of them.
+    """
+    return sorted({*map(_find, HOST_PROGRAMS), *map(_there, started)})
+
+
+def _find(name: str) -> Path:
+    """Return where a program of HOST_PROGRAMS is; where it is twice, it is once and a link."""
+    places = [Path(directory, name) for directory in DIRECTORIES]
+    return next((path for path in places if path.exists()), None) or _there(places[1])
+
+
+def _there(path: Path) -> Path:
+    if not path.exists():
+        raise LabError(
+            f"the guest needs {path}, which this system does not have",
+            next_step="install it; on Debian: coreutils, util-linux, mount, findutils, grep, sed, "
+            "tar, mawk, or the package that the experiment names",
+        )
+    return path
 
 
 @functools.cache
@@ -95,13 +132,12 @@ def userland_image(tree: Path) -> Path:
     """
     key = hashlib.sha256(f"{FORMAT} {tree.parent.name}".encode()).hexdigest()[:12]
     target = cache_dir("datasets") / f"userland-{key}"
-    with locked(target):
-        if not target.is_dir():
-            require_space(target.parent, 2 * _tree_bytes(tree), "an image of the guest's programs")
-            with staged(target) as staging:
-                _make_image(tree, staging / IMAGE)
-    os.utime(target)
-    return target / IMAGE
+
+    def make(staging: Path) -> None:
+        require_space(staging, 2 * _tree_bytes(tree), "an image of the guest's programs")
+        _make_image(tree, staging / IMAGE)
+
+    return made(target, make) / IMAGE
 
 
 def _below(tree: Path, path: Path) -> Path:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.core.errors import LabError, UsageError
+from mglru.core.files import digest as digest_file
 from mglru.core.sizes import PAGE_BYTES, shown
 
 # Copies of directories are kept for the next run, those not used for a day only so many.
@@ -152,8 +153,7 @@ def _fingerprint(path: Path, status: os.stat_result) -> str:
     if not stat.S_ISREG(status.st_mode):
         return ""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_file(path)
     except OSError as error:
         raise _unreadable(error) from error
 

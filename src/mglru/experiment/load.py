@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from mglru.core.errors import UsageError
 from mglru.core.paths import EXPERIMENTS
 from mglru.experiment import files
-from mglru.experiment.settings import Table, apply_setting
+from mglru.experiment.settings import Setting, Table, read_settings
 from mglru.experiment.spec import Experiment, Point
 
 
@@ -25,14 +25,13 @@ def names(directory: Path = EXPERIMENTS) -> list[str]:
 
 
 def load_experiment(
-    name: str, settings: Iterable[str] = (), directory: Path = EXPERIMENTS
+    name: str, settings: Iterable[Setting | str] = (), directory: Path = EXPERIMENTS
 ) -> Experiment:
-    """Read an experiment, with `key=value` settings that replace what its file says.
+    """Read an experiment, with settings that replace what its file says.
 
     Args:
         name: the experiment's name, or `NAME:POINT` for one of its points.
-        settings: `table.key=value`, `key=value`, or a short name of ALIASES; after those of
-            the point.
+        settings: or texts of them, `key=value`; after those of the point.
         directory: where the TOML files lie.
 
     Raises:
@@ -40,8 +39,8 @@ def load_experiment(
     """
     family, point = files.split_name(name)
     table = files.read(family, directory)
-    for setting in (*_point_settings(table, family, point), *settings):
-        apply_setting(table, setting)
+    for setting in read_settings((*_point_settings(table, family, point), *settings)):
+        setting.apply(table)
     try:
         return Experiment.model_validate({**table, "name": name})
     except ValidationError as error:

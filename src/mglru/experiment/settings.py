@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Settings, `key=value` as for `--set`: what they change in an experiment's table."""
+"""Settings: `key=value` as for `--set` in, a value out that changes an experiment's table."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mglru.core.errors import UsageError
@@ -16,34 +18,91 @@ ALIASES = {
     "retain": "memcg_optional.memory.retain",
     "zipf": "trace.theta",
 }
+_SHORT = {key: name for name, key in ALIASES.items()}
+_PARAMETERS = "parameters."
+# memory.max and vm.dirty_ratio are written as strings, whatever they look like.
+_OF_STRINGS = ("memcg", "memcg_optional", "sysctl")
 
 
-def apply_setting(table: Table, setting: str) -> None:
-    """Change an experiment's table as a setting says.
+def short_name(key: str) -> str:
+    """Return the one name of a key that results, tables and sweeps have it under."""
+    return _SHORT.get(key, key.removeprefix(_PARAMETERS))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting; two ways to write it give the same one.
+
+    Attributes:
+        name: what it changes: one of ALIASES, a parameter's or a field's name, or `table.key`.
+        text: to what, as it was written.
+    """
+
+    name: str
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> Setting:
+        """Read `key=value`.
+
+        Raises:
+            UsageError: it is not of that form.
+        """
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UsageError(f"'{text}' is not key=value", next_step="as in --set limit=200M")
+        # A space in front may be meant: `swappiness= swappiness=0`.
+        return cls(short_name(key), value)
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.text}"
+
+    def apply(self, table: Table) -> None:
+        """Change an experiment's table.
+
+        Raises:
+            UsageError: the key names a table, or something in what is none.
+        """
+        section, dot, rest = ALIASES.get(self.name, self.name).partition(".")
+        if not dot:
+            self._apply_plain(table)
+            return
+        inner = table.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise UsageError(f"'{section}' is not a table", next_step="see the experiment's file")
+        inner[rest] = self.text if section in _OF_STRINGS else _value(self.text)
+
+    def _apply_plain(self, table: Table) -> None:
+        """Change a parameter or a field; a parameter first."""
+        parameters = table.get("parameters", {})
+        if self.name in parameters:
+            parameters[self.name] = _value(self.text)
+        elif isinstance(table.get(self.name), dict):
+            raise UsageError(
+                f"'{self.name}' is a table", next_step=f"set one of its keys: {self.name}.KEY=..."
+            )
+        else:
+            table[self.name] = _value(self.text)
+
+
+def read_settings(settings: Iterable[Setting | str]) -> tuple[Setting, ...]:
+    """Return settings, those that are text read.
 
     Raises:
-        UsageError: it is not key=value, or its key names a table.
+        UsageError: one is not key=value.
     """
-    key, equals, text = setting.partition("=")
-    key = ALIASES.get(key.strip(), key.strip())
-    if not equals or not key:
-        raise UsageError(f"'{setting}' is not key=value", next_step="as in --set limit=200M")
-    section, dot, rest = key.partition(".")
-    value = _value(text)
-    if not dot:
-        parameters = table.get("parameters", {})
-        if key in parameters:
-            parameters[key] = value
-        elif isinstance(table.get(key), dict):
-            raise UsageError(f"'{key}' is a table", next_step=f"set one of its keys: {key}.KEY=...")
-        else:
-            table[key] = value
-        return
-    inner = table.setdefault(section, {})
-    if not isinstance(inner, dict):
-        raise UsageError(f"'{section}' is not a table", next_step="see the experiment's file")
-    # memory.max and vm.dirty_ratio are written as strings, whatever they look like
-    inner[rest] = text if section in ("memcg", "memcg_optional", "sysctl") else value
+    return tuple(each if isinstance(each, Setting) else Setting.parse(each) for each in settings)
+
+
+def recorded(settings: Iterable[Setting]) -> dict[str, str]:
+    """Return settings as a result keeps them; of two for one key the last counts."""
+    return {setting.name: setting.text for setting in settings}
+
+
+def from_record(parameters: Mapping[str, object]) -> tuple[Setting, ...]:
+    """Return the settings that a result keeps, also of one that names them in full."""
+    return tuple(Setting(short_name(key), str(value)) for key, value in parameters.items())
 
 
 def _value(text: str) -> object:

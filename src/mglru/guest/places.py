@@ -10,6 +10,11 @@ HOST_ROOT = "/run/host"  # guest/init/init.c binds the host's root there
 OUTPUT_DEVICE = "/dev/ttyS2"
 
 
+def is_guest_path(path: str) -> bool:
+    """Whether `guest_path` made a path: what lies there is named to the guest one by one."""
+    return path.startswith(f"{HOST_ROOT}/")
+
+
 def guest_path(path: Path | str) -> str:
     """Return the path of a host file as the guest sees it, whatever its tmpfs cover."""
     return f"{HOST_ROOT}{Path(path).resolve()}"

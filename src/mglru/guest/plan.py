@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""From an experiment to the lines that the guest's first process carries out."""
+"""From an experiment to the steps that the guest's first process carries out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from mglru.core.errors import UsageError
 from mglru.experiment.dataset import IMAGE, PreparedDataset, PreparedStep
 from mglru.experiment.filesystem import Filesystem, mkfs
 from mglru.experiment.spec import RECORDER, SAMPLER, Disk, Experiment, Step
+from mglru.guest import steps as plan
 from mglru.guest.places import guest_path
+from mglru.guest.steps import NO_CGROUP, PlanStep
 
 CGROUP = "/sys/fs/cgroup/work"
 # So that an experiment can be run on cgroup v1 as it is.
@@ -61,33 +63,32 @@ class Inputs:
     recording: Path | None = None
 
 
-def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
-    """Return the plan of one boot, in the format of guest/init/init.c.
+def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[PlanStep, ...]:
+    """Return the plan of one boot.
 
     Raises:
         UsageError: a step uses a placeholder that the experiment does not define.
     """
-    lines = [_line("userland", guest_path(inputs.userland))] if inputs.userland else []
-    lines += [_line("symbol", name) for name in inputs.symbols]
+    lines = _begin(inputs)
     if inputs.classic:
-        lines.append(_line("write", "/sys/kernel/mm/lru_gen/enabled", "n"))
-    lines.append("lru_gen")
+        lines.append(plan.Write("/sys/kernel/mm/lru_gen/enabled", "n"))
+    lines.append(plan.ReportLruGen())
     for name, value in experiment.sysctl.items():
-        lines.append(_line("write", "/proc/sys/" + name.replace(".", "/"), value))
-    lines.append(_line("cgroup", str(experiment.cgroup_version)))
+        lines.append(plan.Write("/proc/sys/" + name.replace(".", "/"), value))
+    lines.append(plan.Cgroup(experiment.cgroup_version))
     if inputs.image and experiment.dataset:
-        lines += disk_lines(inputs.image, experiment.dataset.size_mb, experiment.disk)
-    lines += _swap_lines(experiment)
-    lines += [_line("mkdir", CGROUP), _line("env", "MGLRU_CGROUP", CGROUP)]
+        lines += disk_steps(inputs.image, experiment.dataset.size_mb, experiment.disk)
+    lines += _swap_steps(experiment)
+    lines += [plan.MakeDirectory(CGROUP), plan.Environment("MGLRU_CGROUP", CGROUP)]
     # Where processors take turns, a task's time has in it what others did meanwhile.
     if experiment.time == "instructions" and experiment.guest.cpus in (None, 1):
-        lines.append(_line("env", "MGLRU_CPU", "1"))
-    lines += _memcg_lines(experiment)
-    lines.append("drop_caches")
-    steps = [*_sampler_lines(experiment, inputs), *_step_lines(experiment, inputs)]
-    steps += [_line("stop", label) for label in _background(experiment)]
+        lines.append(plan.Environment("MGLRU_CPU", "1"))
+    lines += _memcg_steps(experiment)
+    lines.append(plan.DropCaches())
+    steps = [*_sampler_steps(experiment, inputs), *_program_steps(experiment, inputs)]
+    steps += [plan.Stop(label) for label in _background(experiment)]
     if not experiment.driver_counts:
-        steps = [_line("counters", "begin"), *steps, _line("counters", "end")]
+        steps = [plan.Counters("begin"), *steps, plan.Counters("end")]
     if inputs.recording:
         if experiment.disk.filesystem != "ext4":
             raise UsageError(
@@ -98,24 +99,30 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
     return (*lines, *steps)
 
 
-def _recorded(steps: Iterable[str], inputs: Inputs, into: Path) -> list[str]:
+def _begin(inputs: Inputs) -> list[PlanStep]:
+    """Return how every plan begins: whose programs run, and which kernel this is."""
+    userland = [plan.Userland(guest_path(inputs.userland))] if inputs.userland else []
+    return [*userland, *(plan.ReportSymbol(name) for name in inputs.symbols)]
+
+
+def _recorded(steps: Iterable[PlanStep], inputs: Inputs, into: Path) -> list[PlanStep]:
     """Return the steps with the kernel's tracepoints of page accesses on, and what they saw."""
     switches = {f"events/{event}/enable": "1" for event in TRACEPOINTS}
     # What does not fit is missing at the end, and counted, rather than overwritten.
     settings = {"buffer_size_kb": str(TRACE_MB << 10), "options/overwrite": "0", **switches}
     recorder = guest_path(inputs.program(RECORDER))
     return [
-        _line("mount", "tracefs", "none", TRACING),
-        *(_line("write", f"{TRACING}/{name}", value) for name, value in settings.items()),
+        plan.Mount("tracefs", "none", TRACING),
+        *(plan.Write(f"{TRACING}/{name}", value) for name, value in settings.items()),
         *steps,
-        _line("write", f"{TRACING}/tracing_on", "0"),
-        _line("mount", "hostfs", "none", OUT, str(into)),
-        _line("step", RECORDER, "-", recorder, DATA, f"{OUT}/{ACCESSES}"),
-        _line("umount", OUT),
+        plan.Write(f"{TRACING}/tracing_on", "0"),
+        plan.Mount("hostfs", "none", OUT, str(into)),
+        plan.Run(RECORDER, NO_CGROUP, (recorder, DATA, f"{OUT}/{ACCESSES}")),
+        plan.Unmount(OUT),
     ]
 
 
-def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tuple[str, ...]:
+def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tuple[PlanStep, ...]:
     """Return the plan of the boot that makes an experiment's prepared data.
 
     Args:
@@ -131,118 +138,90 @@ def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tupl
         return ()
     values = {"data": DATA, **experiment.parameters}
     return (
-        *([_line("userland", guest_path(inputs.userland))] if inputs.userland else []),
-        *(_line("symbol", name) for name in inputs.symbols),
-        "lru_gen",
-        *disk_lines(inputs.image, spec.size_mb, Disk(completion_us=0, mbps=0)),
-        _line("counters", "begin"),
-        "strict",
+        *_begin(inputs),
+        plan.ReportLruGen(),
+        *disk_steps(inputs.image, spec.size_mb, Disk(completion_us=0, mbps=0)),
+        plan.Counters("begin"),
+        plan.Strict(),
         *(
-            _line("step", step.label, "-", *fill(step, values, experiment, inputs.program))
+            plan.Run(step.label, NO_CGROUP, fill(step, values, experiment, inputs.program))
             for step in spec.steps
         ),
-        _line("counters", "end"),
-        _line("umount", DATA),
-        _line("mount", "hostfs", "none", OUT, str(into)),
-        _line("save", f"/dev/{DISK}", f"{OUT}/{IMAGE}"),
-        _line("umount", OUT),
+        plan.Counters("end"),
+        plan.Unmount(DATA),
+        plan.Mount("hostfs", "none", OUT, str(into)),
+        plan.Save(f"/dev/{DISK}", f"{OUT}/{IMAGE}"),
+        plan.Unmount(OUT),
     )
 
 
-def _line(*fields: str) -> str:
-    """Join fields as guest/init/init.c separates them.
-
-    Raises:
-        UsageError: a field has a tab in it.
-    """
-    if any("\t" in field for field in fields):
-        raise UsageError(
-            f"a tab in the argv of '{fields[1]}' would end the argument",
-            next_step="write it with spaces",
-        )
-    return "\t".join(field.replace("\n", "\v") for field in fields)
-
-
-def disk_lines(image: Path, size_mb: int, disk: Disk) -> list[str]:
-    """Return the lines that make a disk with an image on it and mount it at DATA."""
+def disk_steps(image: Path, size_mb: int, disk: Disk) -> list[PlanStep]:
+    """Return the steps that make a disk with an image on it and mount it at DATA."""
     device = f"/dev/{DISK}"
-    lines = [_null_blk(DISK, size_mb, disk.completion_us, disk.mbps)]
+    steps: list[PlanStep] = [plan.Disk(DISK, size_mb, disk.completion_us, disk.mbps)]
     if disk.filesystem == "ext4":
-        lines.append(_line("load", guest_path(image), device))
+        steps.append(plan.Load(guest_path(image), device))
     else:
-        lines += _copy_lines(image, size_mb, disk.filesystem)
+        steps += _copy_steps(image, size_mb, disk.filesystem)
     if disk.write_delay_ms:
-        lines.append(_line("delay", SLOW_DISK, device, "0", str(disk.write_delay_ms)))
+        steps.append(plan.Delay(SLOW_DISK, device, 0, disk.write_delay_ms))
         device = f"/dev/mapper/{SLOW_DISK}"
-    return [*lines, _line("mount", disk.filesystem, device, DATA)]
+    return [*steps, plan.Mount(disk.filesystem, device, DATA)]
 
 
-def _copy_lines(image: Path, size_mb: int, filesystem: Filesystem) -> list[str]:
-    """Return the lines that fill the disk with another file system of the image's content."""
+def _copy_steps(image: Path, size_mb: int, filesystem: Filesystem) -> list[PlanStep]:
+    """Return the steps that fill the disk with another file system of the image's content."""
     source, target = f"/dev/{SOURCE_DISK}", f"/dev/{DISK}"
     return [
-        _null_blk(SOURCE_DISK, size_mb, 0, 0),
-        _line("load", guest_path(image), source),
-        _line("mount", "ext4", source, SOURCE, "ro"),
-        _line("step", "mkfs", "-", *mkfs(filesystem, target)),
-        _line("mount", filesystem, target, DATA),
-        _line("step", "copy", "-", "/bin/cp", "-a", f"{SOURCE}/.", DATA),
+        plan.Disk(SOURCE_DISK, size_mb, completion_us=0),
+        plan.Load(guest_path(image), source),
+        plan.Mount("ext4", source, SOURCE, "ro"),
+        plan.Run("mkfs", NO_CGROUP, tuple(mkfs(filesystem, target))),
+        plan.Mount(filesystem, target, DATA),
+        plan.Run("copy", NO_CGROUP, ("/bin/cp", "-a", f"{SOURCE}/.", DATA)),
         # Mounted anew, it has nothing in memory.
-        _line("umount", DATA),
-        _line("umount", SOURCE),
-        _line("undisk", SOURCE_DISK),
+        plan.Unmount(DATA),
+        plan.Unmount(SOURCE),
+        plan.RemoveDisk(SOURCE_DISK),
     ]
 
 
-def _memcg_lines(experiment: Experiment) -> list[str]:
+def _memcg_steps(experiment: Experiment) -> list[PlanStep]:
     names = V1_FILES if experiment.cgroup_version == 1 else {}
     return [
-        _line("write", f"{CGROUP}/{names.get(name, name)}", text)
+        plan.Write(f"{CGROUP}/{names.get(name, name)}", text)
         for name, text in experiment.memcg.items()
     ] + [
-        _line("write_if_there", f"{CGROUP}/{name}", text)
+        plan.WriteIfThere(f"{CGROUP}/{name}", text)
         for name, text in experiment.memcg_optional.items()
     ]
 
 
-def _null_blk(name: str, size_mb: int, completion_us: int, mbps: int) -> str:
-    attributes = {
-        "size": size_mb,
-        "memory_backed": 1,
-        "blocksize": 4096,
-        # Complete each request by a timer, after exactly this long.
-        "irqmode": 2,
-        "completion_nsec": completion_us * 1000,
-        "mbps": mbps,
-    }
-    return _line("disk", name, *(f"{key}={value}" for key, value in attributes.items()))
-
-
-def _swap_lines(experiment: Experiment) -> list[str]:
+def _swap_steps(experiment: Experiment) -> list[PlanStep]:
     swap = experiment.swap
     if swap is None:
         return []
     if swap.disk_mb is None:
         return [
-            _line("write", "/sys/block/zram0/disksize", f"{swap.zram_mb}M"),
-            _line("swap", "/dev/zram0"),
+            plan.Write("/sys/block/zram0/disksize", f"{swap.zram_mb}M"),
+            plan.SwapOn("/dev/zram0"),
         ]
     device = f"/dev/{SWAP_DISK}"
     return [
-        _null_blk(SWAP_DISK, swap.disk_mb, swap.completion_us, 0),
+        plan.Disk(SWAP_DISK, swap.disk_mb, swap.completion_us),
         # So that to swap a page out takes no memory.
-        _line("fill", device),
-        _line("swap", device),
+        plan.Fill(device),
+        plan.SwapOn(device),
     ]
 
 
-def _sampler_lines(experiment: Experiment, inputs: Inputs) -> list[str]:
+def _sampler_steps(experiment: Experiment, inputs: Inputs) -> list[PlanStep]:
     sample = experiment.sampling
     if sample is None:
         return []
     names = (",".join(sample.vmstat), ",".join(sample.memory_stat))
     program = guest_path(inputs.program(SAMPLER))
-    return [_line("spawn", SAMPLER, "-", program, str(sample.interval_ms), *names)]
+    return [plan.Spawn(SAMPLER, NO_CGROUP, (program, str(sample.interval_ms), *names))]
 
 
 def _background(experiment: Experiment) -> list[str]:
@@ -251,16 +230,16 @@ def _background(experiment: Experiment) -> list[str]:
     return [*reversed(labels), *([SAMPLER] if experiment.sampling else [])]
 
 
-def _step_lines(experiment: Experiment, inputs: Inputs) -> Iterable[str]:
+def _program_steps(experiment: Experiment, inputs: Inputs) -> Iterable[PlanStep]:
     for step in experiment.steps:
         if step.fresh_cache:
-            yield "drop_caches"
-        cgroup = CGROUP if step.join == "init" else "-"
-        verb = "spawn" if step.background else "step"
-        yield _line(verb, step.label, cgroup, *_argv(step, experiment, inputs))
+            yield plan.DropCaches()
+        cgroup = CGROUP if step.join == "init" else NO_CGROUP
+        kind = plan.Spawn if step.background else plan.Run
+        yield kind(step.label, cgroup, _argv(step, experiment, inputs))
 
 
-def _argv(step: Step, experiment: Experiment, inputs: Inputs) -> list[str]:
+def _argv(step: Step, experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
     values: dict[str, object] = {"data": DATA, "seed": inputs.seed, **experiment.parameters}
     if inputs.trace and experiment.trace:
         values |= {"trace": guest_path(inputs.trace), "warmup": experiment.trace.warmup}
@@ -282,7 +261,7 @@ def fill(
     values: Mapping[str, object],
     experiment: Experiment,
     program: Callable[[str], Path],
-) -> list[str]:
+) -> tuple[str, ...]:
     """Return a step's argv with its placeholders filled.
 
     Args:
@@ -304,4 +283,4 @@ def fill(
                 next_step="placeholders are {program:NAME}, "
                 + ", ".join(f"{{{v}}}" for v in values),
             ) from error
-    return argv
+    return tuple(argv)

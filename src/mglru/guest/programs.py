@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.core import process
+from mglru.core.cache import made
 from mglru.core.errors import LabError, UsageError
-from mglru.core.paths import GUEST, cache_dir, locked, staged
+from mglru.core.paths import GUEST, cache_dir
 from mglru.guest import wiredtiger
 
 Note = Callable[[str], None]
@@ -130,11 +131,7 @@ def guest_program(name: str, note: Note | None = None) -> Path:
     program = known[name]
     libraries = [LIBRARIES[library](say) for library in program.libraries]
     target = cache_dir("guest") / f"{name}-{_key(program, libraries)}"
-    if not target.is_dir():
-        with locked(target):
-            if not target.is_dir():
-                _build(target, name, program, libraries)
-    return target / name
+    return made(target, lambda staging: _build(staging / name, program, libraries)) / name
 
 
 def _sources(program: Program) -> list[Path]:
@@ -173,7 +170,7 @@ def _read(source: Path) -> bytes:
         ) from error
 
 
-def _build(target: Path, name: str, program: Program, libraries: list[Library]) -> None:
+def _build(binary: Path, program: Program, libraries: list[Library]) -> None:
     flags = [flag for library in libraries for flag in library.flags]
     command: list[str | Path] = [
         _compiler(),
@@ -182,13 +179,12 @@ def _build(target: Path, name: str, program: Program, libraries: list[Library]) 
         *_sources(program),
         *flags,
     ]
-    with staged(target) as staging:
-        process.run(
-            [*command, "-lm", "-o", staging / name],
-            purpose=f"build the guest program {name}",
-            limit_seconds=COMPILE_LIMIT_SECONDS,
-            next_step="install gcc and libc6-dev; see the compiler's messages above",
-        )
+    process.run(
+        [*command, "-lm", "-o", binary],
+        purpose=f"build the guest program {binary.name}",
+        limit_seconds=COMPILE_LIMIT_SECONDS,
+        next_step="install gcc and libc6-dev; see the compiler's messages above",
+    )
 
 
 def _compiler() -> str:

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mglru.core import process
+from mglru.core.cache import made, scratch
 from mglru.core.errors import LabError
-from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.files import digest
+from mglru.core.paths import cache_dir, locked, require_space
 
 VERSION = "11.3.1"
 SHA256 = "95052d1b6fc06921dd617aafa1ba2a773d8dbbbf2eb74f77147290a630e598d0"
@@ -72,24 +74,16 @@ def library(compiler_version: str, note: Note) -> Path:
     recipe = "\n".join([SHA256, compiler_version, *OPTIONS, repr(TRIMMED)])
     key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
     target = cache_dir("guest") / f"wiredtiger-{VERSION}-{key}"
-    if target.is_dir():
-        return target
-    with locked(target):
-        if not target.is_dir():
-            _make(target, note)
-    return target
+    return made(target, lambda staging: _make(staging, note))
 
 
-def _make(target: Path, note: Note) -> None:
-    require_space(target.parent, SPACE_BYTES, f"building WiredTiger {VERSION}")
+def _make(staging: Path, note: Note) -> None:
+    require_space(staging, SPACE_BYTES, f"building WiredTiger {VERSION}")
     archive = _archive(note)
     note(f"Building WiredTiger {VERSION}, once: 2 to 5 minutes")
-    with (
-        staged(target) as staging,
-        tempfile.TemporaryDirectory(prefix="wiredtiger-", dir=cache_dir("tmp")) as scratch,
-    ):
-        source = _unpack(archive, Path(scratch))
-        build = Path(scratch) / "build"
+    with scratch("wiredtiger") as directory:
+        source = _unpack(archive, directory)
+        build = directory / "build"
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
         process.run(
             ["cmake", *generator, "-S", source, "-B", build, *(f"-D{o}" for o in OPTIONS)],
@@ -111,7 +105,7 @@ def _archive(note: Note) -> Path:
     directory = cache_dir("downloads")
     path = directory / ARCHIVE
     with locked(path):
-        if path.is_file() and _digest(path) == SHA256:
+        if path.is_file() and digest(path) == SHA256:
             return path
         note(f"Downloading WiredTiger {VERSION}: 10 MB")
         with tempfile.TemporaryDirectory(prefix=".", dir=directory) as scratch:
@@ -122,19 +116,14 @@ def _archive(note: Note) -> Path:
                 next_step="check the network and pip's settings (pip config list), then try again",
             )
             fetched = Path(scratch) / ARCHIVE
-            if not fetched.is_file() or (digest := _digest(fetched)) != SHA256:
-                found = f"sha256 {digest}" if fetched.is_file() else "no such file"
+            if not fetched.is_file() or (got := digest(fetched)) != SHA256:
+                found = f"sha256 {got}" if fetched.is_file() else "no such file"
                 raise LabError(
                     f"{ARCHIVE} is not the archive that the lab was made with: {found}",
                     next_step=f"expected sha256 {SHA256}; check pip's index (pip config list)",
                 )
             fetched.rename(path)
     return path
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _unpack(archive: Path, directory: Path) -> Path:

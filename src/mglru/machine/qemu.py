@@ -27,9 +27,10 @@ from pathlib import Path
 
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
-from mglru.disk.root import PLAN, host_programs, libraries, make_root, userland_image
-from mglru.guest.places import guest_path
+from mglru.disk.root import LINKS, PLAN, host_programs, libraries, make_root, userland_image
+from mglru.guest.places import guest_path, is_guest_path
 from mglru.guest.programs import guest_program
+from mglru.guest.steps import Mount, PlanStep, Run, Write, to_text
 from mglru.machine.cpus import one_cpu
 from mglru.machine.request import Boot, BootRequest, Lines, check_started, wait
 
@@ -250,12 +251,11 @@ def _phram(image: Image) -> str:
 
 
 def _host_files(request: BootRequest) -> list[Path]:
-    """Return the files of the root image: what the plan names, and programs of the host."""
+    """Return the files of the root image: the guest's programs, and some of the host's."""
     files = [request.init, *request.files]
     if request.userland is None:
-        words = [word for line in request.plan for word in line.split("\t")]
-        words += ["mkswap"] if any(line.startswith("swap\t") for line in request.plan) else []
-        programs = host_programs(words)
+        started = [step.argv[0] for step in request.plan if isinstance(step, Run)]
+        programs = host_programs(Path(name) for name in started if not is_guest_path(name))
         files += [*programs, *(name for program in programs for name in libraries(program))]
     return files
 
@@ -267,12 +267,14 @@ def _prepare(request: BootRequest, directory: Path) -> list[Image]:
     """
     disks = [userland_image(request.userland)] if request.userland else []
     # Read past the page cache, as a stream.
-    links = {request.disk: f"/dev/mtd{len(disks) + 1}"} if request.disk else {}
+    links = dict(LINKS) if request.userland is None else {}
+    if request.disk:
+        links[request.disk] = f"/dev/mtd{len(disks) + 1}"
     disks += [request.disk] if request.disk else []
-    plan = [f"write\t{PHRAM}\t{_phram(image)}" for image in in_memory(disks)]
+    plan: list[PlanStep] = [Write(PHRAM, _phram(image)) for image in in_memory(disks)]
     if request.userland:
-        plan.append(f"mount\text4\t/dev/mtdblock1\t{guest_path(request.userland)}\tro")
-    text = "".join(f"{line}\n" for line in (*plan, *request.plan))
+        plan.append(Mount("ext4", "/dev/mtdblock1", guest_path(request.userland), "ro"))
+    text = to_text((*plan, *request.plan))
     mount_points = [request.userland] if request.userland else []
     (directory / PLAN).write_text(text)
     root = make_root(directory, text, _host_files(request), links, mount_points)

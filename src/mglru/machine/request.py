@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from mglru.core import process
 from mglru.core.errors import GuestDiedError
+from mglru.guest.steps import PlanStep
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class BootRequest:
     Attributes:
         image: the kernel.
         init: the guest's first process (a host path).
-        plan: lines for it, see guest/init/init.c.
+        plan: what it shall do.
         memory_mb: the guest's memory.
         seed: makes all of the kernel's randomness, on virtual time.
         virtual_time: the guest's clock is not the host's; on User Mode Linux computing is free
@@ -40,7 +41,7 @@ class BootRequest:
 
     image: Path
     init: Path
-    plan: tuple[str, ...]
+    plan: tuple[PlanStep, ...]
     memory_mb: int
     seed: int
     virtual_time: bool

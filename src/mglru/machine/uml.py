@@ -13,6 +13,7 @@ from mglru.core import process
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.guest.places import guest_path
+from mglru.guest.steps import to_text
 from mglru.machine.cpus import one_cpu
 from mglru.machine.request import Boot, BootRequest, Lines, check_started, wait
 
@@ -89,7 +90,7 @@ def boot(request: BootRequest, directory: Path) -> Boot:
     Raises:
         LabError: the guest could not start at all (no ptrace, no memory).
     """
-    (directory / "plan").write_text("".join(f"{line}\n" for line in request.plan))
+    (directory / "plan").write_text(to_text(request.plan))
     lines = Lines(directory)
     with one_cpu() as cpu, lines.opened() as (console, *others):
         numbers = [file.fileno() for file in others]

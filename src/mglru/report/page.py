@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from mglru.core.errors import LabError
 from mglru.core.figures import number
+from mglru.core.files import write_whole
 from mglru.core.paths import REPO
 from mglru.report.charts import palette as colours
 from mglru.report.charts.palette import Palette
@@ -224,15 +225,10 @@ def write(text: str, target: Path) -> None:
     Raises:
         LabError: the file cannot be written.
     """
-    staging = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        staging.write_text(text, encoding="utf-8")
-        staging.replace(target)
+        write_whole(target, text)
     except OSError as error:
         raise LabError(
             f"{target} cannot be written: {error.strerror}",
             next_step="name another file, or make its directory",
         ) from error
-    finally:
-        if staging.parent.is_dir():
-            staging.unlink(missing_ok=True)

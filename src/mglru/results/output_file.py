@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from mglru.core.errors import LabError, UsageError
+from mglru.core.files import write_whole
 from mglru.results import recording
 
 STDOUT = "-"
@@ -69,17 +70,13 @@ class OutputFile(ABC):
         """Whether it is written once, at the end (stdout, a pipe, a device)."""
         return self._in_place
 
-    @property
-    def _staging(self) -> Path:
-        return self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
-
     def _check(self) -> None:
         if self._path.is_dir():
             raise UsageError(f"{self._path} is a directory", next_step="name a file in it")
         with self._writing():
             if not self._in_place:
-                self._staging.touch(exist_ok=False)
-                self._staging.unlink()
+                with tempfile.TemporaryFile(dir=self._path.parent):
+                    pass
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -100,11 +97,7 @@ class OutputFile(ABC):
         if self._in_place or not (text := self.text()):
             return
         with self._writing():
-            try:
-                self._staging.write_text(text)
-                self._staging.replace(self._path)
-            finally:
-                self._staging.unlink(missing_ok=True)
+            write_whole(self._path, text)
 
     def close(self) -> None:
         """Write what could not be written before its end; nothing if there is no content."""

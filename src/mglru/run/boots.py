@@ -8,15 +8,15 @@ import hashlib
 import inspect
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.build.build import Build
 from mglru.core import process
+from mglru.core.cache import made_file, scratch
 from mglru.core.errors import LabError
-from mglru.core.paths import cache_dir, locked
+from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland
 from mglru.experiment import trace
@@ -26,10 +26,10 @@ from mglru.guest import channel
 from mglru.guest.plan import TRACE_MB, Inputs, make_plan
 from mglru.guest.programs import guest_program
 from mglru.machine.registry import MACHINES, UML
-from mglru.machine.request import Boot, BootRequest
+from mglru.machine.request import BootRequest
 from mglru.results.model import BootRecord
-from mglru.run.judge import Expectation, problems, prove
-from mglru.run.kept_logs import keep_logs
+from mglru.run.judge import Expectation
+from mglru.run.judged import Judged, boot_and_judge
 from mglru.source.kernel_id import KernelId
 
 
@@ -203,12 +203,7 @@ def trace_file(experiment: Experiment, seed: int) -> Path | None:
     recipe = spec.model_dump_json() + inspect.getsource(trace)
     key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
     path = cache_dir("traces") / f"{key}-{seed}"
-    with locked(path):
-        if not path.exists():
-            scratch = path.with_suffix(".new")
-            trace.write_trace(scratch, spec, seed)
-            scratch.replace(path)
-    return path
+    return made_file(path, lambda new: trace.write_trace(new, spec, seed))
 
 
 def _request(job: Job) -> BootRequest:
@@ -218,7 +213,7 @@ def _request(job: Job) -> BootRequest:
         image=job.image,
         trace=trace_file(experiment, job.seed),
         seed=job.seed,
-        symbols=(*recipe.proofs, *recipe.absent),
+        symbols=recipe.symbols,
         classic=job.kernel.classic,
         userland=job.userland.root if job.userland else None,
         recording=job.recording,
@@ -253,29 +248,23 @@ def run_job(job: Job) -> BootRecord:
     Raises:
         LabError: the guest ran the wrong kernel, or could not start.
     """
-    with tempfile.TemporaryDirectory(prefix="boot-", dir=cache_dir("tmp")) as scratch:
-        machine = MACHINES[job.machine]
-        outcome = machine.boot(_request(job), Path(scratch))
-        if job.outputs:
-            shutil.copy2(outcome.output, output_file(job.outputs, str(job.kernel), job.number))
-        report = channel.parse(outcome.reported)
+    with scratch("boot") as directory:
         guest = job.experiment.guest
         expected = Expectation(
-            *(job.kernel, job.build.recipe, job.experiment.expects, machine.walks),
+            *(job.kernel, job.build.recipe, job.experiment.expects, MACHINES[job.machine].walks),
             *(guest.cpus or 1, guest.nodes or 1),
         )
-        try:
-            prove(report, expected)
-        except LabError:
-            _keep_logs(job, outcome)
-            raise
-        trouble = problems(outcome, report, expected, job.experiment.limit_seconds)
-        if trouble:
-            trouble.append(f"logs: {_keep_logs(job, outcome)}")
-        return _record(job, outcome, report, trouble)
+        judged = boot_and_judge(
+            job.experiment.name, _request(job), expected, directory, job.machine
+        )
+        if job.outputs:
+            kept = output_file(job.outputs, str(job.kernel), job.number)
+            shutil.copy2(judged.outcome.output, kept)
+        return _record(job, judged)
 
 
-def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[str]) -> BootRecord:
+def _record(job: Job, judged: Judged) -> BootRecord:
+    report = judged.report
     metrics = channel.metrics_of(report)
     for step in job.experiment.steps:
         if step.metric and (elapsed := metrics.get(f"{step.label}_seconds")) is not None:
@@ -285,22 +274,14 @@ def _record(job: Job, outcome: Boot, report: channel.GuestReport, trouble: list[
         boot=job.number,
         seed=job.seed,
         metrics=metrics,
-        problems=trouble,
+        problems=judged.problems,
         release=report.kernel.release if report.kernel else "",
         build=job.build.recipe.key,
-        real_seconds=round(outcome.real_seconds, 3),
+        real_seconds=round(judged.outcome.real_seconds, 3),
         latency={latency.name: latency.histogram.encode() for latency in report.latencies},
         # One boot of each kernel is enough to look at, and a time line is long.
         timeline=None if job.number else channel.timeline_of(report),
     )
-
-
-def _keep_logs(job: Job, outcome: Boot) -> Path:
-    plan = outcome.console.with_name("plan")
-    files = (outcome.console, outcome.channel, outcome.samples, plan)
-    target = keep_logs(f"{job.experiment.name}-{job.kernel}", files)
-    (target / "command").write_text(outcome.command + "\n")
-    return target
 
 
 def failures(records: Sequence[BootRecord]) -> Iterator[str]:

@@ -31,11 +31,11 @@ def recipe_for(kernel: KernelId, sources: dict[str, Source], ui: Ui, machine: st
 
 
 def planned_builds(
-    kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui
+    kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui, machine: str = UML
 ) -> dict[KernelId, Build]:
     """Return the builds of kernels as values: where they will be, whether they are made or not."""
     sources = import_sources(own, ui)
-    recipes = {kernel: recipe_for(kernel, sources, ui) for kernel in kernels}
+    recipes = {kernel: recipe_for(kernel, sources, ui, machine) for kernel in kernels}
     return {kernel: planned(recipe) for kernel, recipe in recipes.items()}
 
 

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from mglru.build.build import Build
 from mglru.core import process
+from mglru.core.cache import made, scratch
 from mglru.core.errors import LabError, UsageError
-from mglru.core.paths import cache_dir, locked, require_space, staged
+from mglru.core.paths import cache_dir, require_space
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland
 from mglru.disk.images import LIMIT_SECONDS, SEED, dataset_image
 from mglru.experiment.dataset import IMAGE, EmptyDataset, PreparedDataset
 from mglru.experiment.spec import Experiment
-from mglru.guest import channel
 from mglru.guest.plan import DATA, Inputs, fill, make_preparation
 from mglru.guest.programs import guest_program
-from mglru.machine.request import Boot, BootRequest
-from mglru.machine.uml import boot
-from mglru.run.judge import Expectation, problems, prove
+from mglru.run.judge import Expectation
+from mglru.run.judged import Judged, boot_and_judge, plain_request
 from mglru.source.kernel_id import KernelId
 
 # The kernel that makes data for all others.
@@ -57,10 +55,7 @@ def prepared_image(
             next_step=f"add [userland] packages to {experiment.name}.toml",
         )
     target = cache_dir("datasets") / f"{spec.kind}-{_key(experiment, spec, userland)}"
-    if not target.is_dir():
-        with locked(target):
-            if not target.is_dir():
-                _make(experiment, spec, userland, kernel(), target, ui)
+    made(target, lambda staging: _make(experiment, spec, userland, kernel(), staging, ui))
     return target / IMAGE
 
 
@@ -81,52 +76,43 @@ def _make(
     spec: PreparedDataset,
     userland: Userland,
     kernel: Build,
-    target: Path,
+    staging: Path,
     ui: Ui,
 ) -> None:
-    require_space(target.parent, spec.size_mb << 20, f"preparing the data of {experiment.name}")
+    require_space(staging, spec.size_mb << 20, f"preparing the data of {experiment.name}")
     empty = dataset_image(EmptyDataset(kind="empty", size_mb=spec.size_mb))
     with (
         ui.bar(f"preparing the data of {experiment.name} in a guest, once", None),
-        staged(target) as staging,
-        tempfile.TemporaryDirectory(prefix="prepare-", dir=cache_dir("tmp")) as scratch,
+        scratch("prepare") as directory,
     ):
         inputs = Inputs(
             program=guest_program,
             image=empty,
             trace=None,
             seed=SEED,
-            symbols=(*kernel.recipe.proofs, *kernel.recipe.absent),
+            symbols=kernel.recipe.symbols,
             classic=False,
             userland=userland.root,
         )
-        request = BootRequest(
-            image=kernel.image,
-            init=guest_program("init"),
-            plan=make_preparation(experiment, inputs, staging),
-            memory_mb=spec.memory_mb,
-            seed=SEED,
-            virtual_time=True,
-            limit_seconds=LIMIT_SECONDS,
-        )
-        _check(experiment, kernel, boot(request, Path(scratch)))
+        plan = make_preparation(experiment, inputs, staging)
+        request = plain_request(kernel, plan, memory_mb=spec.memory_mb, limit_seconds=LIMIT_SECONDS)
+        expected = Expectation(KERNEL, kernel.recipe, ())
+        name = f"prepare-{experiment.name}"
+        _check(experiment, boot_and_judge(name, request, expected, directory))
 
 
-def _check(experiment: Experiment, kernel: Build, outcome: Boot) -> None:
+def _check(experiment: Experiment, judged: Judged) -> None:
     """Make sure that every step did its work.
 
     Raises:
         LabError: one did not; the console's end is the end of its output.
     """
-    report = channel.parse(outcome.reported)
-    expected = Expectation(KERNEL, kernel.recipe, ())
-    prove(report, expected)
-    if found := problems(outcome, report, expected, LIMIT_SECONDS):
+    if judged.problems:
         # A step's own message says more than what is missing because of it.
-        first = [f"step {step.label} {step.how}" for step in report.steps if step.failed]
+        first = [f"step {step.label} {step.how}" for step in judged.report.steps if step.failed]
         raise LabError(
-            f"cannot prepare the data of {experiment.name}: {'; '.join(first or found)}",
-            log_tail=process.tail(outcome.console),
+            f"cannot prepare the data of {experiment.name}: {'; '.join(first or judged.problems)}",
+            log_tail=process.tail(judged.outcome.console),
             next_step=f"see the steps of [dataset] in {experiment.name}.toml; "
             "if the disk or the memory was full, raise size_mb or memory_mb there",
         )

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.errors import LabError
+from mglru.core.files import digest
 from mglru.core.paths import REPO
 from mglru.debian.userland import Userland
 from mglru.experiment.spec import Experiment
@@ -89,8 +90,7 @@ def image_digest(image: Path | None) -> str | None:
     """Return the sha256 of a disk image in the cache, where what has a name does not change."""
     if image is None:
         return None
-    with image.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest(image)
 
 
 def run_info(
@@ -100,12 +100,12 @@ def run_info(
     *,
     boots: int,
     seed: int,
-    settings: Sequence[str] = (),
+    parameters: Mapping[str, str] = MappingProxyType({}),
     userland: Userland | None = None,
     machine: Machine = MACHINES[UML],
     baseline: str = "",
 ) -> RunInfo:
-    """Describe a run before its first boot; `baseline`: see RunInfo."""
+    """Describe a run before its first boot; `parameters`: its settings; `baseline`: see RunInfo."""
     fitting = machine.fit(experiment)
     options: dict[str, JsonValue] = {
         "memory_mb": experiment.guest.memory_mb,
@@ -115,10 +115,6 @@ def run_info(
         options |= {"cpus": fitting.guest.cpus, "nodes": fitting.guest.nodes}
     if machine.emulator:
         options["emulator"] = machine.emulator()
-    parameters: dict[str, JsonValue] = {}
-    for setting in settings:
-        key, _equals, value = setting.partition("=")
-        parameters[key] = value
     headline = [
         Headline(name=metric.name, better=metric.better, label=metric.label or "")
         for metric in experiment.metrics
@@ -132,7 +128,7 @@ def run_info(
         provenance=Provenance(
             kernels={str(kernel): _kernel(build) for kernel, build in builds.items()},
             machine=MachineProvenance(virtual_time=fitting.time != "real", options=options),
-            experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=parameters),
+            experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=dict(parameters)),
             seed=seed,
             dataset_sha256=image_digest(image),
             userland=dict(userland.versions) if userland else {},

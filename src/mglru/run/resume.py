@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mglru.core.errors import UsageError
-from mglru.results.model import BootRecord, RunInfo, RunResult
+from mglru.experiment.settings import from_record, recorded
+from mglru.results.model import BootRecord, Provenance, RunInfo, RunResult
 
 Pair = tuple[str, object, object]
 SHOWN_DIGITS = 12
@@ -27,7 +28,7 @@ def known_boots(old: RunResult, info: RunInfo, where: str) -> list[BootRecord]:
     pairs: list[Pair] = [
         ("the machine", old.machine, info.machine),
         ("--seed", old.seed, info.seed),
-        ("the settings", then.experiment.parameters, now.experiment.parameters),
+        ("the settings", _settings(then), _settings(now)),
         ("the experiment's file", _short(then.experiment.sha256), _short(now.experiment.sha256)),
         *(pair for kernel in info.kernels for pair in _kernel_pairs(kernel, old, info)),
         ("the data set", _short(then.dataset_sha256), _short(now.dataset_sha256)),
@@ -35,6 +36,11 @@ def known_boots(old: RunResult, info: RunInfo, where: str) -> list[BootRecord]:
     ]
     refuse_differences(where, pairs)
     return [boot for boot in old.raw if boot.kernel in info.kernels and boot.boot < info.boots]
+
+
+def _settings(made_of: Provenance) -> dict[str, str]:
+    """Return a run's settings by their one name, also of a result that names them in full."""
+    return recorded(from_record(made_of.experiment.parameters))
 
 
 def _kernel_pairs(kernel: str, old: RunInfo, new: RunInfo) -> Iterable[Pair]:

@@ -4,20 +4,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment.spec import Experiment
 from mglru.machine.qemu import check_kvm
 from mglru.machine.registry import KVM, MACHINES, UML
-from mglru.results.model import BootRecord, ResultFile, RunResult
+from mglru.results.model import BootRecord, ResultFile, RunInfo, RunResult
 from mglru.run.boots import Job, make_jobs, parallel_boots, run_jobs
-from mglru.run.kernels import build_all
+from mglru.run.kernels import build_all, planned_builds
 from mglru.run.needs import get_ingredients, stock_build
 from mglru.run.provenance import run_info
 from mglru.source.kernel_id import KernelId
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run before its first boot.
+
+    Attributes:
+        info: what it will be of.
+        jobs: its boots, kernels interleaved.
+    """
+
+    info: RunInfo
+    jobs: Sequence[Job]
 
 
 class Session:
@@ -31,6 +45,7 @@ class Session:
         needed: Debian packages that the runs need.
         machine: on which machine.
         baseline: what `--kernels` chose for ratios to refer to; empty: nothing.
+        build: build the kernels at once; else `build` does, if it is called.
     """
 
     def __init__(
@@ -42,16 +57,24 @@ class Session:
         needed: Mapping[str, str] = packages.ALL,
         machine: str = UML,
         baseline: str = "",
+        *,
+        build: bool = True,
     ) -> None:
         self.ui = ui
+        self.machine = machine
         self._baseline = baseline
         self._file = file
+        self._kernels = kernels
         self._own = own
-        self._machine = machine
         if machine == KVM:
             check_kvm()
         packages.ensure(needed, ui)
-        self.builds = build_all(kernels, own, ui, machine)
+        make = build_all if build else planned_builds
+        self.builds = make(kernels, own, ui, machine)
+
+    def build(self) -> None:
+        """Build the kernels that are not there yet."""
+        self.builds = build_all(self._kernels, self._own, self.ui, self.machine)
 
     def run(
         self,
@@ -59,29 +82,21 @@ class Session:
         *,
         boots: int,
         seed: int,
-        settings: Sequence[str] = (),
+        parameters: Mapping[str, str] = MappingProxyType({}),
         vary_seed: bool = True,
         outputs: Path | None = None,
         watch: Callable[[Path], None] | None = None,
     ) -> RunResult:
         """Run one experiment on all kernels and return its result.
 
-        See `Job` for `outputs` and `watch`.
+        `parameters`: what the result keeps of the command's options; `outputs`, `watch`: see `Job`.
         """
-        jobs = self.jobs(experiment, boots=boots, seed=seed, vary_seed=vary_seed)
-        first = jobs[0]
-        info = run_info(
-            *(experiment, self.builds, first.image),
-            boots=boots,
-            seed=seed,
-            settings=settings,
-            userland=first.userland,
-            machine=MACHINES[self._machine],
-            baseline=self._baseline,
+        prepared = self.prepare(
+            experiment, boots=boots, seed=seed, parameters=parameters, vary_seed=vary_seed
         )
         if self._file:
-            self._file.begin(info)
-        jobs = [replace(job, outputs=outputs, watch=watch) for job in jobs]
+            self._file.begin(prepared.info)
+        jobs = [replace(job, outputs=outputs, watch=watch) for job in prepared.jobs]
         records: list[BootRecord] = []
 
         def keep(record: BootRecord) -> None:
@@ -89,19 +104,48 @@ class Session:
             if self._file:
                 self._file.add(record)
 
-        run_jobs(jobs, self.ui, keep, parallel_boots(first.experiment))
-        return RunResult.from_boots(info, records)
+        run_jobs(jobs, self.ui, keep, parallel_boots(jobs[0].experiment))
+        return RunResult.from_boots(prepared.info, records)
 
-    def jobs(
-        self, experiment: Experiment, *, boots: int, seed: int, vary_seed: bool = True
-    ) -> list[Job]:
-        """Return the boots of an experiment on all kernels, when all that they need is there."""
+    def prepare(
+        self,
+        experiment: Experiment,
+        *,
+        boots: int,
+        seed: int,
+        parameters: Mapping[str, str] = MappingProxyType({}),
+        vary_seed: bool = True,
+        kernels: Sequence[KernelId] | None = None,
+        baseline: str | None = None,
+    ) -> Prepared:
+        """Return a run of an experiment when all that it needs is there, but for kernels.
+
+        Args:
+            experiment: what is to run.
+            boots: of each kernel.
+            seed: of the first.
+            parameters: what the result keeps of the command's options.
+            vary_seed: see `make_jobs`.
+            kernels: on these of the session's kernels; None: on all.
+            baseline: as the session's; None: the session's.
+        """
+        builds = {kernel: self.builds[kernel] for kernel in kernels or self._kernels}
         found = get_ingredients(experiment, stock_build(self._own, self.ui), self.ui)
-        return make_jobs(
-            *(experiment, self.builds, found.image),
+        info = run_info(
+            *(experiment, builds, found.image),
+            boots=boots,
+            seed=seed,
+            parameters=parameters,
+            userland=found.userland,
+            machine=MACHINES[self.machine],
+            baseline=self._baseline if baseline is None else baseline,
+        )
+        jobs = make_jobs(
+            *(experiment, builds, found.image),
             boots=boots,
             seed=seed,
             vary_seed=vary_seed,
             userland=found.userland,
-            machine=self._machine,
+            machine=self.machine,
         )
+        return Prepared(info, jobs)

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from mglru.core.errors import UsageError
+from mglru.core.files import write_whole
 from mglru.core.git import git, succeeds
 from mglru.series.listing import SERIES_FILE, Series, load_series, read_series_file
 from mglru.series.listing_merge import Exported, merge_series
@@ -247,14 +248,10 @@ def _write_mbox(tree: Path, directory: Path, mbox: Path, count: int) -> list[str
         content = log.read_bytes()
     # The first such line ends the first mail's message: no message may contain one.
     content = content.replace(b"\n---\n", b"\n---\n" + cover.encode(), 1)
-    staging = mbox.with_name(f".{mbox.name}.new")
     try:
-        staging.write_bytes(content)
-        staging.replace(mbox)
+        write_whole(mbox, content)
     except OSError as error:
         raise UsageError(f"{mbox} cannot be written: {error.strerror}") from error
-    finally:
-        staging.unlink(missing_ok=True)
     return [f"{mbox}: {count} patches for `git am`", *notices]
 
 

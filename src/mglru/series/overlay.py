@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
+from mglru.core.files import replacing
 from mglru.core.paths import require_space, staged
 from mglru.series.apply import PatchError, apply_patch
 from mglru.series.listing import Patch
@@ -234,10 +235,8 @@ def follow_overlay(overlay: Overlay, source: Path, tree: Path) -> None:
 def _put(wanted: Path, place: Path) -> None:
     """Write a new file and rename it into place: writing into `place` would go through the link."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".mglru-new-", dir=place.parent) as scratch:
-        new = Path(scratch) / place.name
+    with replacing(place) as new:
         shutil.copy(wanted, new, follow_symlinks=False)
-        new.replace(place)
 
 
 def _remove(tree: Path, name: str, source: Path) -> None:

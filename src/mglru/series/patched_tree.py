@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mglru.core.paths import cache_dir
+from mglru.core.cache import scratch
 from mglru.series.listing import Patch
 from mglru.series.overlay import follow_overlay, link_tree, make_overlay
 from mglru.source.trees import Source, cached
@@ -36,11 +35,11 @@ def follow_series(
     # Debian's source is what the series is made on; on a tree of the user's own, a patch
     # that does not apply is merged with its help, or refused.
     made_on = cached(source.base)
-    with tempfile.TemporaryDirectory(prefix="overlay-", dir=cache_dir("tmp")) as scratch:
+    with scratch("overlay") as directory:
         overlay = make_overlay(
             source.path,
             patches,
-            Path(scratch),
+            directory,
             three_way=True,
             ancestor=made_on.path if made_on else None,
         )

@@ -44,9 +44,15 @@ class KernelId:
     classic: bool = False
 
     def __str__(self) -> str:
-        text = self.base
-        if self.series:
-            text += "+next" if self.upto is None else f"+next:{self.upto}"
+        return self._text("" if self.upto is None else f":{self.upto}")
+
+    @property
+    def of_any_length(self) -> str:
+        """The name that all starts of a series share: `6.12+next:N` for `6.12+next:7`."""
+        return self._text("" if self.upto is None else ":N")
+
+    def _text(self, upto: str) -> str:
+        text = f"{self.base}+next{upto}" if self.series else self.base
         if self.options:
             text += "%" + ",".join(
                 f"{name}={value}" if value else name for name, value in self.options

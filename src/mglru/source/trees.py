@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mglru.core import process
+from mglru.core import cache, files, process
 from mglru.core.errors import UsageError
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.debian import archive
@@ -74,7 +74,8 @@ def _record(path: Path) -> Path:
 
 
 def _remember(source: Source) -> Source:
-    _record(source.path).write_text(json.dumps(asdict(source), default=str, indent=1))
+    files.write_whole(_record(source.path), json.dumps(asdict(source), default=str, indent=1))
+    cache.use(source.path)
     return source
 
 
@@ -108,6 +109,7 @@ def get_source(base: str, *, note: Note, update: bool = False) -> Source:
     with locked(cache_dir("sources") / base):
         known = cached(base)
         if known and not update:
+            cache.use(known.path)
             return known
         return _fetch_from_debian(base, note)
 
@@ -161,7 +163,7 @@ def import_source(origin: Path, *, note: Note) -> Source:
     origin = origin.resolve()
     if not origin.exists():
         raise UsageError(f"--source {origin}: no such file or directory")
-    digest = _digest_directory(origin) if origin.is_dir() else _digest_file(origin)
+    digest = _digest_directory(origin) if origin.is_dir() else files.digest(origin)
     target = cache_dir("sources", "own") / digest[:16]
     with locked(target):
         if not _record(target).exists():
@@ -189,11 +191,6 @@ def _copy_tree(origin: Path, staging: Path) -> None:
             purpose=f"unpack {origin}",
             next_step="give a tarball of a kernel source tree, or an unpacked directory",
         )
-
-
-def _digest_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _digest_directory(path: Path) -> str:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.guest import console
 from mglru.machine.registry import MACHINES, THREADS
-from mglru.results.model import BootRecord
+from mglru.results.model import BootRecord, RunResult
+from mglru.run.session import Session
 
 NAME = "stress-ng"
 # Without the stressors of stress-ng, which come from Debian.
@@ -28,9 +30,10 @@ AGREEMENT = ("left_", "more_", "zone_drift_", "group_drift_", "lru_gen_drift_")
 _TOLD = re.compile(rb"stress: (\d+) of \d+ s, ([^\r\n]*)")
 
 
-def settings(seconds: int, cpus: int, nodes: int) -> list[str]:
+def settings(seconds: int, cpus: int, nodes: int) -> list[Setting]:
     """Return the settings of the experiment for so long, on so many processors and nodes."""
-    return [f"seconds={seconds}", f"guest.cpus={cpus}", f"guest.nodes={nodes}"]
+    chosen = {"seconds": seconds, "guest.cpus": cpus, "guest.nodes": nodes}
+    return [Setting(name, str(value)) for name, value in chosen.items()]
 
 
 def stress_experiment(seconds: int, cpus: int, nodes: int, name: str = NAME) -> Experiment:
@@ -48,6 +51,24 @@ def stress_experiment(seconds: int, cpus: int, nodes: int, name: str = NAME) -> 
     experiment = load_experiment(name, settings(seconds, cpus, nodes))
     limit = (seconds * PATIENCE + BOOT_SECONDS) / MACHINES[THREADS].slowness
     return experiment.model_copy(update={"limit_seconds": limit})
+
+
+def run_stress(
+    session: Session, *, seconds: int, cpus: int, nodes: int, seed: int, name: str = NAME
+) -> RunResult:
+    """Run the stress on a session's kernels, one after another, with a bar that tells how far.
+
+    See `stress_experiment`.
+    """
+    experiment = stress_experiment(seconds, cpus, nodes, name)
+    with session.ui.bar("seconds of stress", seconds) as update:
+        return session.run(
+            experiment,
+            boots=1,
+            seed=seed,
+            parameters=recorded(settings(seconds, cpus, nodes)),
+            watch=Watcher(update),
+        )
 
 
 class Watcher:

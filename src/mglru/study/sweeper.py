@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.build.build import Build, build_kernel
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
-from mglru.debian import packages
+from mglru.experiment.settings import recorded
 from mglru.experiment.spec import Experiment
 from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
-from mglru.run.boots import make_jobs, parallel_boots
-from mglru.run.kernels import planned_builds
-from mglru.run.needs import get_ingredients, stock_build
-from mglru.run.provenance import run_info
+from mglru.run.boots import parallel_boots
+from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 from mglru.study.cluster.client import ClusterEngine
 from mglru.study.sweep import file as sweep_file
@@ -31,7 +29,7 @@ from mglru.study.sweep.boots import (
     load_points,
     missing,
     run_missing,
-    setting_texts,
+    settings_at,
 )
 from mglru.study.sweep.file import Sweep, SweepFile
 from mglru.study.sweep.points import Settings
@@ -71,35 +69,29 @@ class Sweeper:
 
     def prepare(self) -> list[Point]:
         """Return every point; data and guest programs are made, kernels are not built yet."""
-        packages.ensure(packages.ALL, self._ui)
-        builds = planned_builds(self._kernels, self._own, self._ui)
-        return [self._point(settings, experiment, builds) for settings, experiment in self._points]
+        return [self._point(settings, experiment) for settings, experiment in self._points]
 
-    def _point(
-        self, settings: Settings, experiment: Experiment, builds: Mapping[KernelId, Build]
-    ) -> Point:
-        found = get_ingredients(experiment, stock_build(self._own, self._ui), self._ui)
-        boots, seed = self._plan.boots or experiment.boots or 1, self._plan.seed
-        info = run_info(
-            *(experiment, builds, found.image),
-            boots=boots,
-            seed=seed,
-            settings=setting_texts(self._plan, settings),
-            userland=found.userland,
-            baseline=self._plan.baseline,
+    def _point(self, settings: Settings, experiment: Experiment) -> Point:
+        prepared = self._session.prepare(
+            experiment,
+            boots=self._plan.boots or experiment.boots or 1,
+            seed=self._plan.seed,
+            parameters=recorded(settings_at(self._plan, settings)),
         )
-        jobs = make_jobs(
-            *(experiment, builds, found.image), boots=boots, seed=seed, userland=found.userland
-        )
-        return Point(settings, info, [PointJob(settings, job) for job in jobs])
+        jobs = [PointJob(settings, job) for job in prepared.jobs]
+        return Point(settings, prepared.info, jobs)
 
     def engine(self) -> Engine:
         """Return what makes the boots; kernels are built where that is this machine."""
         if self._scheduler:
             return ClusterEngine(self._scheduler)
-        for build in planned_builds(self._kernels, self._own, self._ui).values():
-            build_kernel(build.recipe, self._ui)
+        self._session.build()
         return LocalEngine(min(parallel_boots(experiment) for _at, experiment in self._points))
+
+    @functools.cached_property
+    def _session(self) -> Session:
+        baseline = self._plan.baseline
+        return Session(self._kernels, self._own, self._ui, baseline=baseline, build=False)
 
 
 def old_sweep(path: str, *, anew: bool) -> Sweep | None:

@@ -17,7 +17,9 @@ PAGES = 2048
 def replay(tmp_path: Path, pattern: str) -> channel.GuestReport:
     """Run it in a guest, with room for PAGES and the program."""
     memory = f"{(PAGES >> 8) + 1}M"
-    return run_plan(tmp_path, *memcg(memory), program_step("replay", pattern, "/mnt/new", f"{PAGES}"))
+    return run_plan(
+        tmp_path, *memcg(memory), program_step("replay", pattern, "/mnt/new", f"{PAGES}")
+    )
 
 
 def test_each_access_is_made_and_what_fits_is_not_evicted(tmp_path: Path) -> None:

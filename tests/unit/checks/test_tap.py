@@ -8,6 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
+from mglru.checks.selftests.document import passed, to_document
 from mglru.checks.selftests.run import (
     PROGRAMS,
     KernelRun,
@@ -19,7 +20,7 @@ from mglru.checks.selftests.run import (
     with_selftests,
 )
 from mglru.checks.selftests.tap import WHOLE, Case, Result, read_program
-from mglru.cli.kernel.selftests import passed, show, to_document
+from mglru.cli.kernel.selftests import show
 from mglru.core.errors import UsageError
 from mglru.source.kernel_id import KernelId
 

@@ -17,13 +17,13 @@ from mglru.checks.releases.attempt import (
     Candidate,
     candidates,
     how_it_applies,
-    remove,
     source_of,
     try_series,
 )
 from mglru.checks.releases.tested import describe_source, series_mark
 from mglru.checks.releases.trial import Trial
 from mglru.core import paths
+from mglru.core.cache import remove
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
 from mglru.debian import archive

@@ -9,9 +9,10 @@ import pytest
 
 from mglru.core.errors import UsageError
 from mglru.experiment.load import load_experiment, names
-from mglru.experiment.spec import Step
+from mglru.experiment.spec import Experiment, Step
 from mglru.guest.plan import Inputs, make_plan
 from mglru.guest.programs import programs
+from mglru.guest.steps import to_text
 
 INPUTS = Inputs(
     program=lambda name: Path("/cache") / name,
@@ -21,6 +22,11 @@ INPUTS = Inputs(
     symbols=(),
     classic=False,
 )
+
+
+def lines(experiment: Experiment) -> list[str]:
+    """The plan as the guest reads it."""
+    return to_text(make_plan(experiment, INPUTS)).removesuffix("\n").split("\n")
 
 
 @pytest.mark.parametrize("name", names())
@@ -66,7 +72,7 @@ def test_the_trace_has_the_records_that_the_database_has() -> None:
 
 def test_parameters_reach_the_driver() -> None:
     experiment = load_experiment("ycsb-b", ["cache_mb=8", "threads=16", "limit=200M"])
-    plan = make_plan(experiment, INPUTS)
+    plan = lines(experiment)
     driver = next(line for line in plan if "ycsb_wiredtiger" in line).split("\t")
     assert driver[driver.index("--cache-mb") + 1] == "8"
     assert driver[driver.index("--threads") + 1] == "16"
@@ -85,9 +91,12 @@ def test_a_setting_that_does_not_fit_is_refused(setting: str) -> None:
 
 def test_an_argument_of_several_lines_is_one_argument() -> None:
     step = Step(label="x", argv=("/bin/sh", "-c", "one\ntwo"), join="none")
-    plan = make_plan(load_experiment("read-twice").model_copy(update={"steps": (step,)}), INPUTS)
+    plan = lines(load_experiment("read-twice").model_copy(update={"steps": (step,)}))
     assert "step\tx\t-\t/bin/sh\t-c\tone\vtwo" in plan
     broken = step.model_copy(update={"argv": ("/bin/sh", "-c", "one\ttwo")})
+    many = step.model_copy(update={"argv": ("/bin/echo", *"x" * 61)})
+    with pytest.raises(UsageError, match="'x' has 65 words"):
+        lines(load_experiment("read-twice").model_copy(update={"steps": (many,)}))
     with pytest.raises(UsageError, match="a tab in the argv of 'x'"):
         make_plan(load_experiment("read-twice").model_copy(update={"steps": (broken,)}), INPUTS)
 
@@ -130,9 +139,9 @@ argv = ["/bin/true"]
 """
 
 
-def machine(tmp_path: Path, change: tuple[str, str] = ("", "")) -> tuple[str, ...]:
+def machine(tmp_path: Path, change: tuple[str, str] = ("", "")) -> list[str]:
     (tmp_path / "m.toml").write_text(MACHINE.replace(*change))
-    return make_plan(load_experiment("m", directory=tmp_path), INPUTS)
+    return lines(load_experiment("m", directory=tmp_path))
 
 
 def test_a_plan_sets_up_the_machine_before_the_cgroup(tmp_path: Path) -> None:
@@ -162,14 +171,12 @@ def test_swap_on_a_disk_has_its_memory_before_it_is_used(tmp_path: Path) -> None
     plan = machine(tmp_path, ("zram_mb = 32", "disk_mb = 48\ncompletion_us = 20"))
     at = next(number for number, line in enumerate(plan) if line.startswith("disk\tswap"))
     assert {"size=48", "memory_backed=1", "completion_nsec=20000"} <= set(plan[at].split("\t"))
-    assert plan[at + 1 : at + 3] == ("fill\t/dev/swap", "swap\t/dev/swap")
+    assert plan[at + 1 : at + 3] == ["fill\t/dev/swap", "swap\t/dev/swap"]
 
 
 def test_a_limit_means_the_same_on_cgroup_v1() -> None:
     wanted = "write\t/sys/fs/cgroup/work/memory.limit_in_bytes\t8M"
-    assert wanted in make_plan(
-        load_experiment("read-twice", ["limit=8M", "cgroup_version=1"]), INPUTS
-    )
+    assert wanted in lines(load_experiment("read-twice", ["limit=8M", "cgroup_version=1"]))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from mglru.debian.packages import FILESYSTEMS, TEST
 from mglru.experiment.filesystem import MKFS, check_kernels
 from mglru.experiment.load import load_experiment
 from mglru.guest.plan import Inputs, make_plan
+from mglru.guest.steps import to_text
 from mglru.source.kernel_id import KernelId
 
 INPUTS = Inputs(
@@ -20,8 +21,8 @@ INPUTS = Inputs(
 )  # fmt: skip
 
 
-def plan(*settings: str) -> tuple[str, ...]:
-    return make_plan(load_experiment("read-twice", settings), INPUTS)
+def plan(*settings: str) -> list[str]:
+    return to_text(make_plan(load_experiment("read-twice", settings), INPUTS)).splitlines()
 
 
 def test_ext4_is_the_image_and_nothing_is_copied() -> None:

@@ -18,7 +18,7 @@ from mglru.cli import cli
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.disk.images import dataset_image
-from mglru.disk.root import PLAN, host_programs, libraries, make_root
+from mglru.disk.root import HOST_PROGRAMS, PLAN, host_programs, libraries, make_root
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 from mglru.guest import channel
@@ -26,6 +26,7 @@ from mglru.guest.counters import cpu_figures
 from mglru.guest.events import Counters
 from mglru.guest.plan import Inputs, make_plan
 from mglru.guest.programs import guest_program
+from mglru.guest.steps import NO_CGROUP, Environment, PlanStep, ReportLruGen, Run
 from mglru.machine import qemu
 from mglru.machine.registry import KVM, MACHINES, SMP, THREADS, UML
 from mglru.machine.request import Boot, BootRequest, Lines
@@ -188,14 +189,26 @@ def test_a_root_has_what_the_plan_names_at_its_own_path(tmp_path: Path) -> None:
 
 
 def test_programs_of_the_host_bring_their_libraries(tmp_path: Path) -> None:
-    found = host_programs(["/bin/sh", "-c", "touch /mnt/data/* >no-such-program"])
-    assert {path.name for path in found} >= {"sh", "touch"}
+    found = host_programs([Path("/usr/sbin/mke2fs")])
+    assert {path.name for path in found} >= {"sh", "touch", "mkswap", "mke2fs"}
     shell = next(path for path in found if path.name == "sh")
     needed = libraries(shell)
     assert any(path.name.startswith("libc.") for path in needed)
     root = make_root(tmp_path, "", [shell, *needed], {}, [])
     # The shell is a link on Debian, and comes with what it points to.
     assert f"/{shell.resolve().name}/" in files_of(root, "/usr/bin")
+
+
+def test_what_else_the_host_has_makes_no_difference() -> None:
+    names = [path.name for path in host_programs()]
+    assert sorted(names) == sorted(HOST_PROGRAMS)
+    # Installed here, and words of some experiments.
+    assert not {"make", "ld", "file", "python3", "git"} & set(names)
+
+
+def test_a_program_that_the_host_lacks_is_told() -> None:
+    with pytest.raises(LabError, match="which this system does not have"):
+        host_programs([Path("/usr/sbin/mkfs.nosuch")])
 
 
 def test_an_experiment_gets_the_machines_time_and_a_longer_limit() -> None:
@@ -267,7 +280,7 @@ def test_where_sampling_takes_time_only_what_is_asked_for_is_sampled() -> None:
 
 def test_the_processors_time_is_counted_where_computing_takes_time() -> None:
     inputs = Inputs(lambda name: Path("/", name), None, None, 1, (), classic=False)
-    line = "env\tMGLRU_CPU\t1"
+    line = Environment("MGLRU_CPU", "1")
     assert line not in make_plan(load_experiment("memcg-create"), inputs)
     assert line in make_plan(MACHINES["qemu"].fit(load_experiment("memcg-create")), inputs)
     # Processors that take turns count each other's time.
@@ -325,7 +338,7 @@ def run(
     return records
 
 
-def small_guest(init: Path, *plan: str, limit_seconds: float) -> BootRequest:
+def small_guest(init: Path, *plan: PlanStep, limit_seconds: float) -> BootRequest:
     image = builds()[KernelId.parse("6.12")].image
     return BootRequest(image, init, plan, 512, 1, virtual_time=True, limit_seconds=limit_seconds)
 
@@ -366,7 +379,7 @@ def test_a_result_names_the_processors_and_the_emulator() -> None:
 @pytest.mark.qemu
 def test_a_guest_with_fewer_processors_than_asked_for_is_refused(tmp_path: Path) -> None:
     build = builds()[KernelId.parse("6.12")]
-    request = small_guest(guest_program("init"), "lru_gen", limit_seconds=120)
+    request = small_guest(guest_program("init"), ReportLruGen(), limit_seconds=120)
     report = channel.parse(qemu.boot(request, tmp_path).reported)
     asked = Expectation(build.recipe.kernel, build.recipe, (), walks=True, cpus=4, nodes=2)
     with pytest.raises(LabError, match="has 1 processors and 1 memory nodes, not 4 and 2"):
@@ -376,7 +389,7 @@ def test_a_guest_with_fewer_processors_than_asked_for_is_refused(tmp_path: Path)
 @pytest.mark.qemu
 def test_aging_walks_page_tables(tmp_path: Path) -> None:
     build = builds()[KernelId.parse("6.12")]
-    request = small_guest(guest_program("init"), "lru_gen", limit_seconds=120)
+    request = small_guest(guest_program("init"), ReportLruGen(), limit_seconds=120)
     report = channel.parse(qemu.boot(request, tmp_path).reported)
     prove(report, Expectation(build.recipe.kernel, build.recipe, (), walks=True))
     with pytest.raises(LabError, match="lru_gen/enabled"):
@@ -385,7 +398,7 @@ def test_aging_walks_page_tables(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 def test_a_guest_that_hangs_is_killed_at_its_limit(tmp_path: Path) -> None:
-    loop = "step\tloop\t-\t/bin/sh\t-c\twhile :; do :; done"
+    loop = Run("loop", NO_CGROUP, ("/bin/sh", "-c", "while :; do :; done"))
     request = small_guest(guest_program("init"), loop, limit_seconds=15)
     assert qemu.boot(request, tmp_path).timed_out
 

@@ -51,3 +51,9 @@ def test_a_kernel_cannot_be_compared_with_itself() -> None:
 
 def test_classic_is_a_switch_of_the_run_and_not_another_build() -> None:
     assert KernelId.parse("6.12+next@classic").built == KernelId.parse("6.12+next")
+
+
+def test_all_starts_of_a_series_share_a_name() -> None:
+    names = {KernelId.parse(name).of_any_length for name in ("6.12+next:1", "6.12+next:7")}
+    assert names == {"6.12+next:N"}
+    assert KernelId.parse("6.12+next%LRU_GEN=n").of_any_length == "6.12+next%LRU_GEN=n"

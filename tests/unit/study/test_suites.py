@@ -12,8 +12,10 @@ from mglru import cli
 from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting
 from mglru.results.model import BootRecord, RunResult, load
 from mglru.run import boots as run
+from mglru.run.session import Prepared
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite.families import all_suites, families
@@ -71,7 +73,7 @@ def test_quick_and_left_out_points(there: Path) -> None:
     assert points(there, "harm", quick=True, only=["lagged"]) == ["lagged:near"]
     assert points(there, "harm", quick=True, only=["lagged:far"]) == ["lagged:far"]
     assert points(there, "harm", only=["plain", "lagged"]) == ["lagged:near", "lagged:far", "plain"]
-    found = families("harm", settings=["lag=5"], directory=there)
+    found = families("harm", settings=[Setting("lag", "5")], directory=there)
     assert {point.parameters["lag"] for family in found for point in family.points} == {5}
 
 
@@ -155,7 +157,7 @@ def test_a_file_is_complete_after_each_boot_and_gone_on_with(tmp_path: Path) -> 
 def begin(path: Path, old: RunResult, **changes: object) -> list[BootRecord]:
     info = made_info([STOCK, NEXT], **{"boots": 2, **changes})  # type: ignore[arg-type]
     with SuiteFile(path) as file:
-        suite_run.begin([suite_run.Point(info, [])], file, {old.experiment: old}, str(path))
+        suite_run.begin([Prepared(info, [])], file, {old.experiment: old}, str(path))
         return file.run(info.experiment).raw
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.experiment.settings import read_settings
 from mglru.results import model as results
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
@@ -100,7 +101,7 @@ def test_several_keys_make_the_product() -> None:
 def plan(
     *vary: str, experiment: str = "ycsb-b", fixed: tuple[str, ...] = (), seed: int = 1
 ) -> Plan:
-    return Plan(experiment, parse_vary(vary, 3), fixed, KERNELS, None, seed)
+    return Plan(experiment, parse_vary(vary, 3), read_settings(fixed), KERNELS, None, seed)
 
 
 def test_every_point_is_an_experiment_with_its_settings() -> None:

@@ -535,7 +535,7 @@ def test_bad_input_is_one_message_before_anything_is_built(
     arguments: list[str],
     message: str,
 ) -> None:
-    monkeypatch.setattr("mglru.cli.try_.available_bytes", lambda: 4 << 30)
+    monkeypatch.setattr("mglru.study.try_.trial.available_bytes", lambda: 4 << 30)
     monkeypatch.setenv("MGLRU_NO_INSTALL", "1")
     with pytest.raises(SystemExit) as caught:
         cli.main(["try", *arguments])

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from mglru.build.build import Build, tree_home
 from mglru.checks.releases.tested import Outcome, Tested, series_mark
+from mglru.core.cache import remove
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import cache_dir, locked, require_space
 from mglru.core.ui import Ui
@@ -99,14 +100,6 @@ def source_of(
                 for directory in (target, tree_home(source)):
                     if directory.is_dir():
                         remove(directory)
-
-
-def remove(directory: Path) -> None:
-    """Remove a tree so that an interrupt leaves no half of it under its name."""
-    with tempfile.TemporaryDirectory(
-        prefix="removed-", dir=cache_dir("tmp"), ignore_cleanup_errors=True
-    ) as trash:
-        directory.rename(Path(trash) / "tree")
 
 
 def _download(

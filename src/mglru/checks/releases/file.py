@@ -11,6 +11,7 @@ import tomlkit
 from tomlkit.items import Table
 
 from mglru.checks.releases.tested import TESTED_FILE, Tested, tested_versions, version_numbers
+from mglru.core.files import write_whole
 
 HEADER = """\
 # SPDX-License-Identifier: GPL-2.0-only
@@ -52,13 +53,7 @@ def record(entry: Tested, directory: Path) -> str:
 
 def write(text: str, directory: Path) -> None:
     """Replace the file, all or nothing."""
-    path = directory / TESTED_FILE
-    staging = path.with_name(f".{path.name}.new")
-    try:
-        staging.write_text(text)
-        staging.replace(path)
-    finally:
-        staging.unlink(missing_ok=True)
+    write_whole(directory / TESTED_FILE, text)
 
 
 def _table(entries: list[Table], version: str) -> Table:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from mglru.build.recipe import KEY_LENGTH, Recipe
 from mglru.core import process
+from mglru.core.cache import made, scratch
 from mglru.core.errors import LabError
-from mglru.core.paths import cache_dir, locked, staged
+from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.series.patched_tree import follow_series
 
@@ -35,14 +35,15 @@ def selftest_programs(recipe: Recipe, names: Sequence[str], ui: Ui) -> dict[str,
         LabError: no compiler, no space, or the kernel's headers cannot be made.
     """
     target = cache_dir("selftests") / _key(recipe, names)
-    with locked(target):
-        if not target.is_dir():
-            with (
-                ui.bar(f"compiling the selftests of {recipe.kernel}", None),
-                tempfile.TemporaryDirectory(prefix="selftests-", dir=cache_dir("tmp")) as scratch,
-                staged(target) as staging,
-            ):
-                _compile(recipe, names, Path(scratch), staging)
+
+    def make(staging: Path) -> None:
+        with (
+            ui.bar(f"compiling the selftests of {recipe.kernel}", None),
+            scratch("selftests") as directory,
+        ):
+            _compile(recipe, names, directory, staging)
+
+    made(target, make)
     return {name: path for name in names if (path := target / name).is_file()}
 
 

@@ -6,26 +6,26 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mglru.build.build import Build
+from mglru.checks.selftests.build import selftest_programs
 from mglru.checks.selftests.tap import Case, Result, merge_tries, read_program
+from mglru.core.cache import scratch
 from mglru.core.errors import UsageError
-from mglru.core.paths import cache_dir
 from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import EmptyDataset
 from mglru.experiment.spec import Disk
-from mglru.guest import channel
+from mglru.guest import steps
 from mglru.guest.places import OUTPUT_DEVICE, guest_path
-from mglru.guest.plan import DATA, disk_lines
-from mglru.guest.programs import guest_program
+from mglru.guest.plan import DATA, disk_steps
+from mglru.guest.steps import NO_CGROUP, PlanStep
 from mglru.machine.registry import MACHINES
-from mglru.machine.request import BootRequest
-from mglru.run import judge as boot_check
-from mglru.run.kept_logs import keep_logs
+from mglru.run.judge import Expectation
+from mglru.run.judged import boot_and_judge, plain_request, proof_steps
+from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 
 VARIANT = ("selftests", "")
@@ -53,7 +53,9 @@ PROGRAM_LIMIT_SECONDS = 120
 LIMIT_SECONDS = 1800
 # Groups that reach their limit, and programs that die, are what some of the tests are about.
 EXPECTED = ("memcg_oom", "segfault")
-_SWAP = "/dev/swap0"
+# Some of the tests are a matter of chance, on every kernel.
+TRIES = 3
+_SWAP = "swap0"
 _MARK = "@@selftest"
 _SECTION = re.compile(
     rf"^{_MARK} begin (?P<name>\S+)$(?P<output>.*?)(?:^{_MARK} end (?P=name) (?P<status>\d+)$|\Z)",
@@ -107,6 +109,33 @@ def _matches(name: str, pattern: str) -> bool:
     return any(fnmatch.fnmatchcase(text, pattern) for text in (name, *name.split("/")))
 
 
+def run_all(session: Session, names: Sequence[str]) -> list[KernelRun]:
+    """Run programs on a session's kernels, in order.
+
+    What is worse is tried again on all, to find what is flaky.
+    """
+    runs = _run_each(session, names)
+    for _ in range(TRIES - 1):
+        worse = {row.program for row in compare(runs) if row.regressed}
+        if not worse:
+            break
+        session.ui.note(f"worse, tried again: {', '.join(sorted(worse))}")
+        again = _run_each(session, sorted(worse))
+        runs = [merge_runs(run, more) for run, more in zip(runs, again, strict=True)]
+    return runs
+
+
+def _run_each(session: Session, names: Sequence[str]) -> list[KernelRun]:
+    runs = []
+    for build in session.builds.values():
+        made = selftest_programs(build.recipe, PROGRAMS, session.ui)
+        programs = {name: path for name, path in made.items() if name in names}
+        label = f"running {len(programs)} selftests on {build.recipe.kernel}"
+        with session.ui.bar(label, None):
+            runs.append(run_selftests(build, programs, session.machine))
+    return runs
+
+
 def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> KernelRun:
     """Boot a kernel, run programs one after another, and return what they said.
 
@@ -121,41 +150,31 @@ def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> K
     recipe = build.recipe
     image = dataset_image(EmptyDataset(kind="empty", size_mb=DISK_MB))
     board = MACHINES[machine]
-    request = BootRequest(
-        image=build.image,
-        init=guest_program("init"),
-        plan=tuple(_plan(build, programs, image)),
+    request = plain_request(
+        *(build, tuple(_plan(build, programs, image))),
         memory_mb=MEMORY_MB,
-        seed=1,
+        limit_seconds=LIMIT_SECONDS * board.slowness,
         # The programs wait for things by looking again and again.
         virtual_time=board.time == "instructions",
-        limit_seconds=LIMIT_SECONDS * board.slowness,
-        files=tuple(programs.values()),
-        disk=image,
     )
-    expected = boot_check.Expectation(recipe.kernel, recipe, EXPECTED, board.walks)
-    with tempfile.TemporaryDirectory(prefix="selftests-", dir=cache_dir("tmp")) as scratch:
-        outcome = board.boot(request, Path(scratch))
-        report = channel.parse(outcome.reported)
-        boot_check.prove(report, expected)
-        problems = boot_check.problems(outcome, report, expected, request.limit_seconds)
-        output = outcome.output.read_text(errors="replace").replace("\r", "")
-        if problems:
-            kept = keep_logs(f"selftests-{recipe.kernel}", (outcome.console, outcome.output))
-            problems.append(f"logs: {kept}")
+    request = replace(request, files=tuple(programs.values()), disk=image)
+    expected = Expectation(recipe.kernel, recipe, EXPECTED, board.walks)
+    with scratch("selftests") as directory:
+        judged = boot_and_judge("selftests", request, expected, directory, machine)
+        output = judged.outcome.output.read_text(errors="replace").replace("\r", "")
     cases = dict(read_output(output, programs))
-    return KernelRun(str(recipe.kernel), recipe.release, cases, tuple(problems), output)
+    return KernelRun(str(recipe.kernel), recipe.release, cases, tuple(judged.problems), output)
 
 
-def _plan(build: Build, programs: Mapping[str, Path], image: Path) -> Iterator[str]:
-    yield from (f"symbol\t{name}" for name in (*build.recipe.proofs, *build.recipe.absent))
-    yield from ("lru_gen", "cgroup\t2")
-    yield from disk_lines(image, DISK_MB, Disk(completion_us=0, mbps=0))
-    yield f"disk\tswap0\tsize={SWAP_MB}\tmemory_backed=1\tblocksize=4096"
-    yield from (f"swap\t{_SWAP}", "counters\tbegin")
+def _plan(build: Build, programs: Mapping[str, Path], image: Path) -> Iterator[PlanStep]:
+    yield from proof_steps(build)
+    yield from (steps.ReportLruGen(), steps.Cgroup(2))
+    yield from disk_steps(image, DISK_MB, Disk(completion_us=0, mbps=0))
+    yield from (steps.Disk(_SWAP, SWAP_MB), steps.SwapOn(f"/dev/{_SWAP}"))
+    yield steps.Counters("begin")
     for name, program in programs.items():
-        yield f"step\t{name}\t-\t/bin/sh\t-c\t{_script(name, program)}"
-    yield "counters\tend"
+        yield steps.Run(name, NO_CGROUP, ("/bin/sh", "-c", _script(name, program)))
+    yield steps.Counters("end")
 
 
 def _script(name: str, program: Path) -> str:

@@ -14,6 +14,7 @@ from mglru.build.deb import Packages, Plan, build_packages, make_plan
 from mglru.build.deb_config import choose
 from mglru.cli.common import source_option
 from mglru.core.errors import LabError, UsageError
+from mglru.core.files import replacing
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.run.kernels import import_sources
@@ -75,17 +76,14 @@ def _copied(made: Packages, output: Path) -> list[str]:
     lines = []
     for path in made.files:
         target = output / path.name
-        staging = output / f".{path.name}.new"
         try:
-            shutil.copyfile(path, staging)
-            staging.replace(target)
+            with replacing(target) as new:
+                shutil.copyfile(path, new)
         except OSError as error:
             raise LabError(
                 f"{target} cannot be written: {error.strerror}",
                 next_step=f"the packages are kept: {path.parent}",
             ) from error
-        finally:
-            staging.unlink(missing_ok=True)
         lines.append(f"{path.stat().st_size / 1e6:8.1f} MB  {target}")
     return lines
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.table import Table
 
 from mglru.cli.common import machine_option, source_option
 from mglru.cli.kernel.deb import deb
@@ -14,6 +16,7 @@ from mglru.cli.kernel.selftests import selftests
 from mglru.core import cleaning
 from mglru.core.errors import UsageError
 from mglru.core.paths import PATCHES, cache_dir
+from mglru.core.sizes import shown
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.run.kernels import build_all, import_sources
@@ -106,8 +109,42 @@ def export(name: str, origin: Path | None, mbox: Path | None) -> None:
 
 @kernel.command()
 @click.option("--all", "everything", is_flag=True, help="Everything, sources and trees too.")
-@click.option("--days", default=14, show_default=True, help="Keep builds used within DAYS.")
-def clean(*, everything: bool, days: int) -> None:
-    """Free space in the cache: builds that were not used for a while, or everything."""
-    freed = cleaning.clean(everything=everything, days=days)
-    click.echo(f"freed {freed / 2**30:.1f} GiB")
+@click.option(
+    "--days",
+    type=click.FloatRange(min=0),
+    default=14,
+    show_default=True,
+    help="Keep what was used within DAYS.",
+)
+@click.option("--list", "only_list", is_flag=True, help="Remove nothing: show what there is.")
+def clean(*, everything: bool, days: float, only_list: bool) -> None:
+    """Free space in the cache: what was not used for a while, or everything.
+
+    What somebody makes or uses at the moment is kept, and so are git trees of `kernel tree`.
+    """
+    if only_list:
+        _list_cache()
+        return
+    cleaned = cleaning.clean(everything=everything, days=days)
+    for path in cleaned.in_use:
+        click.echo(f"in use: {path}", err=True)
+    click.echo(f"freed {shown(cleaned.bytes)}B")
+
+
+def _list_cache() -> None:
+    """Print what the cache has: a line a kind, and what is none of the lab's."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "what", "number", "size", "last used"):
+        table.add_column(heading, justify="right" if heading in ("number", "size") else "left")
+    found = list(cleaning.entries())
+    for kind in cleaning.KINDS:
+        own = [entry for entry in found if entry.kind == kind]
+        if own:
+            size = shown(sum(entry.bytes for entry in own))
+            days = [entry.age / cleaning.SECONDS_A_DAY for entry in own]
+            age = f"{min(days):.0f} to {max(days):.0f} days ago"
+            table.add_row(kind.name, kind.what, str(len(own)), f"{size}B", age)
+    out = Console(soft_wrap=True, highlight=False)
+    out.print(table)
+    for path in cleaning.unknown():
+        out.print(f"not of the lab: {path}", markup=False)

@@ -14,8 +14,9 @@ from mglru.checks.kunit import KunitFile, KunitReport, Outcome, run_kunit, with_
 from mglru.cli.common import source_option
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.results.output_file import STDOUT
-from mglru.run.kernels import build_all
+from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 
 DEFAULT = "6.12+next"
@@ -37,8 +38,8 @@ def kunit(name: str, only: str | None, json_file: str | None, own_sources: tuple
     ui = Ui()
     kernel = with_suites(KernelId.parse(name))
     with KunitFile.wanted(json_file) as file:
-        built = build_all([kernel], own_sources, ui)[kernel]
-        report = run_kunit(built, only)
+        session = Session([kernel], own_sources, ui, needed=packages.KERNEL_BUILD)
+        report = run_kunit(session.builds[kernel], only)
         if file:
             file.add(report)
     if json_file != STDOUT:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,67 +10,18 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru.build.build import Build
-from mglru.checks.selftests.build import selftest_programs
-from mglru.checks.selftests.run import (
-    PROGRAMS,
-    KernelRun,
-    Row,
-    choose,
-    compare,
-    merge_runs,
-    new_problems,
-    run_selftests,
-    with_selftests,
-)
+from mglru.checks.selftests.document import SelftestsFile, passed
+from mglru.checks.selftests.run import KernelRun, Row, choose, compare, run_all, with_selftests
 from mglru.checks.selftests.tap import Result
 from mglru.cli.common import machine_option, source_option
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.results.output_file import STDOUT, OutputFile
-from mglru.run.kernels import build_all
+from mglru.results.output_file import STDOUT
+from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 
 KERNELS = "6.12,6.12+next"
-# Some of the tests are a matter of chance, on every kernel.
-TRIES = 3
-
-
-class SelftestsFile(OutputFile):
-    """What all kernels gave, as JSON."""
-
-    runs: Sequence[KernelRun] = ()
-
-    def text(self) -> str:
-        """Return the document, nothing before there is a run."""
-        return json.dumps(to_document(self.runs), indent=1) + "\n" if self.runs else ""
-
-
-def to_document(runs: Sequence[KernelRun]) -> dict[str, object]:
-    """Return runs as JSON's values."""
-    rows = compare(runs)
-    return {
-        "kernels": [{"kernel": run.kernel, "release": run.release} for run in runs],
-        "cases": [
-            {
-                "program": row.program,
-                "case": row.case,
-                "results": {
-                    run.kernel: result for run, result in zip(runs, row.results, strict=True)
-                },
-                "regressed": row.regressed,
-            }
-            for row in rows
-        ],
-        "problems": {run.kernel: list(run.problems) for run in runs},
-        "passed": passed(runs, rows),
-    }
-
-
-def passed(runs: Sequence[KernelRun], rows: Sequence[Row]) -> bool:
-    """Whether no kernel is worse than the first, and something was run."""
-    return bool(rows) and not any(row.regressed for row in rows) and not new_problems(runs)
 
 
 @click.command()
@@ -114,10 +64,9 @@ def selftests(
         raise UsageError(f"--output {output}: not a directory", next_step="make it first")
     names = choose(only)
     with SelftestsFile.wanted(json_file) as file:
-        packages.ensure(packages.TRY, ui)
         identities = [with_selftests(each) for each in parse_list(kernels)]
-        builds = build_all(identities, own_sources, ui, machine)
-        runs = _run_all([builds[identity] for identity in identities], names, machine, ui)
+        session = Session(identities, own_sources, ui, needed=packages.TRY, machine=machine)
+        runs = run_all(session, names)
         if file:
             file.runs = runs
             file.write()
@@ -127,28 +76,6 @@ def selftests(
     if json_file != STDOUT:
         show(runs, Console(soft_wrap=True, highlight=False), everything=everything)
     return ExitCode.OK if passed(runs, compare(runs)) else ExitCode.EXPECTATION_FAILED
-
-
-def _run_all(
-    builds: Sequence[Build], names: Sequence[str], machine: str, ui: Ui
-) -> list[KernelRun]:
-    """Run programs on all kernels; what is worse is tried again on all, to find what is flaky."""
-    runs = [_run(build, names, machine, ui) for build in builds]
-    for _ in range(TRIES - 1):
-        worse = {row.program for row in compare(runs) if row.regressed}
-        if not worse:
-            break
-        ui.note(f"worse, tried again: {', '.join(sorted(worse))}")
-        again = [_run(build, sorted(worse), machine, ui) for build in builds]
-        runs = [merge_runs(run, more) for run, more in zip(runs, again, strict=True)]
-    return runs
-
-
-def _run(build: Build, names: Sequence[str], machine: str, ui: Ui) -> KernelRun:
-    made = selftest_programs(build.recipe, PROGRAMS, ui)
-    programs = {name: path for name, path in made.items() if name in names}
-    with ui.bar(f"running {len(programs)} selftests on {build.recipe.kernel}", None):
-        return run_selftests(build, programs, machine)
 
 
 def show(runs: Sequence[KernelRun], out: Console, *, everything: bool) -> None:

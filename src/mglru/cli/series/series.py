@@ -12,13 +12,14 @@ from mglru.build.build import build_kernel
 from mglru.build.recipe import make_recipe
 from mglru.checks.releases.tested import describe_source
 from mglru.checks.series_check import CheckLine, check_series, compiler_warnings
-from mglru.cli.common import report_failures, source_option, terminal
+from mglru.cli.common import report_failures, settings_option, source_option, terminal
 from mglru.cli.series.matrix import check_matrices
 from mglru.cli.series.tested import tested
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.results.model import ResultFile
 from mglru.run.kernels import import_sources
@@ -112,7 +113,7 @@ def check_base(
 @click.option("--metric", "metrics", multiple=True, help="Show this headline metric. Repeatable.")
 @click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
+@settings_option
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
 @source_option
 def waterfall(
@@ -123,7 +124,7 @@ def waterfall(
     metrics: tuple[str, ...],
     boots: int | None,
     seed: int,
-    settings: tuple[str, ...],
+    settings: tuple[Setting, ...],
     json_file: str | None,
     own_sources: tuple[Path, ...],
 ) -> int:
@@ -142,7 +143,10 @@ def waterfall(
         session = Session(kernels, own_sources, ui, file)
         for experiment in experiments:
             result = session.run(
-                experiment, boots=boots or experiment.boots or 1, seed=seed, settings=settings
+                experiment,
+                boots=boots or experiment.boots or 1,
+                seed=seed,
+                parameters=recorded(settings),
             )
             results.append(result)
             if json_file != "-":

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from mglru.cli.common import source_option
+from mglru.cli.common import settings_option, source_option
 from mglru.cli.run import DEMO_KERNELS
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting
 from mglru.results.baseline import baseline_of
-from mglru.run.provenance import lab_commit
 from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.bound import bound as bounds
@@ -51,7 +51,7 @@ PATTERN_PAGES = 4096
     help=f"Default: {DEMO_KERNELS}; with --models, those that have one.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As limit=200M.")
+@settings_option
 @click.option(
     "--capacity",
     type=click.IntRange(SMALLEST, 2**31 - 1),
@@ -85,7 +85,7 @@ def bound(
     pattern_set: str,
     kernels: str | None,
     seed: int,
-    settings: tuple[str, ...],
+    settings: tuple[Setting, ...],
     capacity: int | None,
     json_file: str | None,
     save_trace: Path | None,
@@ -127,12 +127,14 @@ def bound(
     reference = baseline_of([str(kernel) for kernel in wanted])
     with BoundFile.wanted(json_file) as file:
         session = Session(wanted, own_sources, ui)
-        jobs = session.jobs(experiment, boots=1, seed=seed)
-        found = bounds.find_bound(
-            *(jobs, reference, ui), capacity=capacity, keep=save_trace, learned=learned
+        found = bounds.bound_of(
+            *(experiment, session, reference),
+            seed=seed,
+            settings=settings,
+            capacity=capacity,
+            keep=save_trace,
+            learned=learned,
         )
-        made_by = {"settings": list(settings), "lab_commit": lab_commit()}
-        found = found.model_copy(update=made_by)
         if file:
             file.bound = found
             file.write()
@@ -146,7 +148,7 @@ def bound(
 
 def _models(
     names: tuple[str, ...],
-    settings: tuple[str, ...],
+    settings: tuple[Setting, ...],
     kernels: Sequence[KernelId],
     own_sources: tuple[Path, ...],
     *,
@@ -167,7 +169,7 @@ def _models(
     found: list[against.Compared] = []
     failed: list[LabError] = []
     for experiment in experiments:
-        jobs = session.jobs(experiment, boots=1, seed=seed)
+        jobs = session.prepare(experiment, boots=1, seed=seed).jobs
         try:
             found += against.compare(jobs, session.ui, keep)
         except LabError as error:

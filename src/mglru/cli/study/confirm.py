@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from mglru.cli.common import report_failures, source_option, terminal
-from mglru.core.errors import ExitCode, UsageError
-from mglru.core.paths import RESULTS
+from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
-from mglru.experiment.files import split_name
-from mglru.experiment.load import load_experiment
-from mglru.results import model as results
 from mglru.results.compare import Named, compare
 from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import ResultFile, RunResult
-from mglru.run.session import Session
-from mglru.source.kernel_id import parse_list
 from mglru.study import confirm_table
-from mglru.study.confirm import CONFIRMING_SEED, all_hold, check_found, check_seeds, findings
+from mglru.study.confirm import (
+    CONFIRMING_SEED,
+    all_hold,
+    check_seeds,
+    confirm_run,
+    findings,
+    load_found,
+)
 
 
 @click.command()
@@ -53,53 +53,17 @@ def confirm(
     too. Kernels, machine and settings are those of the result. Exit code 1 if one does not hold.
     """
     ui = Ui()
-    earlier = [_load(name, found) for name in names]
+    earlier = [load_found(name, found) for name in names]
     for run in earlier:
         check_seeds(run, seed, boots)
     hold, made = True, []
     with ResultFile.wanted(json_file) as file:
         for run in earlier:
-            again = _again(run, file, own_sources, ui, seed=seed, boots=boots)
+            again = confirm_run(run, file, own_sources, ui, seed=seed, boots=boots)
             made.append(again)
             hold &= _show(run, again, to_stderr=json_file == "-")
     code = report_failures(made, ui)
     return code if hold else ExitCode.EXPECTATION_FAILED
-
-
-def _load(name: str, found: Path | None) -> RunResult:
-    """Return the run of an experiment that a file has.
-
-    Raises:
-        UsageError: no file, no such run in it, or nothing in it that can be confirmed.
-    """
-    load_experiment(name)
-    path = found or RESULTS / f"{split_name(name)[0]}.json"
-    if not path.is_file():
-        raise UsageError(
-            f"there is no {path} whose findings could be confirmed",
-            next_step=f"./mglru run {name} --json FILE, then --found FILE",
-        )
-    there = [run for run in results.load(path) if run.experiment == name]
-    if not there:
-        raise UsageError(f"{path} has no run of {name}", next_step="name another file with --found")
-    check_found(there[0], str(path))
-    return there[0]
-
-
-def _again(
-    run: RunResult,
-    file: ResultFile | None,
-    own: Sequence[Path],
-    ui: Ui,
-    *,
-    seed: int,
-    boots: int,
-) -> RunResult:
-    settings = [f"{key}={value}" for key, value in run.provenance.experiment.parameters.items()]
-    kernels = parse_list(",".join(run.kernels))
-    session = Session(kernels, own, ui, file, machine=run.machine, baseline=run.baseline)
-    experiment = load_experiment(run.experiment, settings)
-    return session.run(experiment, boots=boots, seed=seed, settings=settings)
 
 
 def _show(run: RunResult, again: RunResult, *, to_stderr: bool) -> bool:

@@ -21,10 +21,9 @@ from mglru.source.kernel_id import parse_list
 from mglru.study.stress import (
     ALONE,
     NAME,
-    Watcher,
     action_counts,
     disagreements,
-    settings,
+    run_stress,
     stress_experiment,
 )
 
@@ -77,17 +76,12 @@ def stress(
     """Run the stress on several processors; the help above is what the user sees."""
     ui = Ui()
     seconds = max(1, round(minutes * 60))
-    experiment = stress_experiment(seconds, cpus, nodes, NAME if stress_ng else ALONE)
+    name = NAME if stress_ng else ALONE
+    # What does not fit is told before anything is built.
+    stress_experiment(seconds, cpus, nodes, name)
     with ResultFile.wanted(json_file) as file:
         session = Session(parse_list(kernels), own_sources, ui, file, machine=THREADS)
-        with ui.bar("seconds of stress", seconds) as update:
-            result = session.run(
-                experiment,
-                boots=1,
-                seed=seed,
-                settings=settings(seconds, cpus, nodes),
-                watch=Watcher(update),
-            )
+        result = run_stress(session, seconds=seconds, cpus=cpus, nodes=nodes, seed=seed, name=name)
     if json_file != STDOUT:
         show(result.raw, Console(soft_wrap=True, highlight=False))
     return report_failures([result], ui)

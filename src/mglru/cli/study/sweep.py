@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from mglru.cli.common import source_option, terminal
+from mglru.cli.common import settings_option, source_option, terminal
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting
 from mglru.results.baseline import baseline_of
 from mglru.results.output_file import STDOUT
 from mglru.source.kernel_id import parse_list
@@ -64,7 +65,7 @@ def _check_cluster(scheduler: str | None, own: Sequence[Path]) -> None:
 @click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
 @click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel at each point.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all points.")
+@settings_option
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
@@ -96,7 +97,7 @@ def sweep(
     kernels: str | None,
     boots: int | None,
     seed: int,
-    settings: tuple[str, ...],
+    settings: tuple[Setting, ...],
     scheduler: str | None,
     json_file: str | None,
     anew: bool,

@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
 
+from mglru.core.cache import scratch
 from mglru.core.errors import LabError, UsageError
-from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
+from mglru.experiment.settings import Setting
 from mglru.experiment.spec import RECORDER, Experiment
 from mglru.guest.counters import PAGE_BYTES
 from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
 from mglru.run.boots import Job, failures, parallel_boots, run_jobs
+from mglru.run.provenance import lab_commit
+from mglru.run.session import Session
 from mglru.study.bound import models
 from mglru.study.bound.accesses import Accesses, read_accesses
 from mglru.study.bound.file import Bound, KernelOutcome, PolicyOutcome
@@ -59,6 +61,29 @@ def check(experiment: Experiment) -> None:
             f"experiment {experiment.name} runs in real time, which recording would change",
             next_step="choose one in virtual time; ./mglru experiments tells",
         )
+
+
+def bound_of(
+    experiment: Experiment,
+    session: Session,
+    reference: str,
+    *,
+    seed: int,
+    settings: Sequence[Setting] = (),
+    capacity: int | None = None,
+    keep: Path | None = None,
+    learned: bool = False,
+) -> Bound:
+    """Return how far a session's kernels are from the optimum on an experiment.
+
+    `seed`: of the boots; `settings`: what changed the experiment; all else: see `find_bound`.
+    """
+    jobs = session.prepare(experiment, boots=1, seed=seed).jobs
+    found = find_bound(
+        *(jobs, reference, session.ui), capacity=capacity, keep=keep, learned=learned
+    )
+    made_by = {"settings": [str(setting) for setting in settings], "lab_commit": lab_commit()}
+    return found.model_copy(update=made_by)
 
 
 def find_bound(
@@ -118,8 +143,8 @@ def blind_bounds(accesses: Accesses, capacity: int) -> dict[str, Outcome]:
         accesses: the sequence.
         capacity: of the cache, in pages.
     """
-    with tempfile.TemporaryDirectory(prefix="mglru-accesses-") as scratch:
-        path = Path(scratch) / "requests.oracleGeneral"
+    with scratch("accesses") as directory:
+        path = directory / "requests.oracleGeneral"
         write_requests(path, accesses.pages[: accesses.end])
         measured = accesses.end - accesses.begin
         found = models.simulate(list(BLIND.values()), [f"{path}:{capacity}:{measured}"])
@@ -143,8 +168,8 @@ def record(
     check(jobs[0].experiment)
     guest_program(RECORDER, note=ui.note)
     recorded: dict[str, tuple[BootRecord, Seen]] = {}
-    with tempfile.TemporaryDirectory(prefix="record-", dir=cache_dir("tmp")) as scratch:
-        homes = {str(job.kernel): Path(scratch) / str(job.number) / str(job.kernel) for job in jobs}
+    with scratch("record") as directory:
+        homes = {str(job.kernel): directory / str(job.number) / str(job.kernel) for job in jobs}
         for home in homes.values():
             home.mkdir(parents=True)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
+from mglru.core.cache import scratch
 from mglru.core.errors import UsageError
-from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.results.tables import text_console
 from mglru.run.boots import Job
@@ -119,8 +118,8 @@ def _directory(keep: Path | None) -> Iterator[Path]:
         keep.mkdir(parents=True, exist_ok=True)
         yield keep
         return
-    with tempfile.TemporaryDirectory(prefix="traces-", dir=cache_dir("tmp")) as scratch:
-        yield Path(scratch)
+    with scratch("traces") as directory:
+        yield directory
 
 
 def render(found: Sequence[Compared]) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mglru.core import process
+from mglru.core.cache import made
 from mglru.core.errors import UsageError
-from mglru.core.paths import REPO, cache_dir, locked, staged
+from mglru.core.paths import REPO, cache_dir
 from mglru.guest.programs import compiler_version
 
 POLICIES = REPO / "policies"
@@ -115,11 +116,7 @@ def _program(files: Sequence[Path]) -> Path:
     for path in [*sources, *sorted(POLICIES.glob("*.h"))]:
         digest.update(_read(path))
     target = cache_dir("policies") / digest.hexdigest()[:12]
-    if not target.is_dir():
-        with locked(target):
-            if not target.is_dir():
-                _build(target, sources)
-    return target / PROGRAM
+    return made(target, lambda staging: _build(staging, sources)) / PROGRAM
 
 
 def _read(path: Path) -> bytes:
@@ -132,19 +129,11 @@ def _read(path: Path) -> bytes:
         ) from error
 
 
-def _build(target: Path, sources: Sequence[Path]) -> None:
-    with staged(target) as staging:
-        process.run(
-            [
-                os.environ.get("CC") or "gcc",
-                *CFLAGS,
-                f"-I{POLICIES}",
-                *sources,
-                "-o",
-                staging / PROGRAM,
-                "-lm",
-            ],
-            purpose="build the simulator of policies",
-            limit_seconds=BUILD_LIMIT_SECONDS,
-            next_step="see the compiler's messages above; policies/lru.c is the shortest policy",
-        )
+def _build(staging: Path, sources: Sequence[Path]) -> None:
+    compiler = os.environ.get("CC") or "gcc"
+    process.run(
+        [compiler, *CFLAGS, f"-I{POLICIES}", *sources, "-o", staging / PROGRAM, "-lm"],
+        purpose="build the simulator of policies",
+        limit_seconds=BUILD_LIMIT_SECONDS,
+        next_step="see the compiler's messages above; policies/lru.c is the shortest policy",
+    )

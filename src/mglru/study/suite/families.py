@@ -11,6 +11,7 @@ from mglru.core.errors import UsageError
 from mglru.core.paths import EXPERIMENTS
 from mglru.experiment.files import POINT_MARK, split_name
 from mglru.experiment.load import load_experiment, names
+from mglru.experiment.settings import Setting
 from mglru.experiment.spec import Experiment
 
 # Experiments that lie in no folder and name no suite.
@@ -56,7 +57,7 @@ def families(
     quick: bool = False,
     only: Collection[str] = (),
     leave_out: Collection[str] = (),
-    settings: Sequence[str] = (),
+    settings: Sequence[Setting] = (),
     directory: Path = EXPERIMENTS,
 ) -> list[Family]:
     """Return what a suite runs.
@@ -66,7 +67,7 @@ def families(
         quick: only the points that are marked as quick.
         only: names of families, or of points as `NAME:POINT`; none: all.
         leave_out: likewise, what is not to run.
-        settings: `key=value`, for all points.
+        settings: of all points.
         directory: where the TOML files lie.
 
     Raises:
@@ -123,7 +124,7 @@ def _family(
     experiment: Experiment,
     points: Sequence[str],
     leave_out: Collection[str],
-    settings: Sequence[str],
+    settings: Sequence[Setting],
     directory: Path,
 ) -> Family:
     left = [name for name in points if name not in leave_out]

@@ -3,24 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mglru.build.build import Build
 from mglru.core.errors import GuestDiedError, UsageError
 from mglru.core.ui import Ui
-from mglru.debian import packages
 from mglru.experiment.filesystem import able_kernel
+from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
-from mglru.machine.qemu import check_kvm
-from mglru.machine.registry import KVM, MACHINES
-from mglru.results.model import BootRecord, RunInfo, RunResult
+from mglru.machine.registry import MACHINES
+from mglru.results.model import BootRecord, RunResult
 from mglru.run import resume
-from mglru.run.boots import Job, make_jobs, parallel_boots, run_in_any_order, run_job
-from mglru.run.kernels import build_all
-from mglru.run.needs import get_ingredients, stock_build
-from mglru.run.provenance import run_info
+from mglru.run.boots import Job, parallel_boots, run_in_any_order, run_job
+from mglru.run.session import Prepared, Session
 from mglru.source.kernel_id import KernelId
 from mglru.study.suite.families import Family
 from mglru.study.suite.file import SuiteFile
@@ -35,7 +31,7 @@ class Plan:
         kernels: on which kernels; the last is the one that is judged.
         seeds: boots of each kernel; None: what each experiment says.
         seed: of the first boot.
-        settings: `key=value` of all points.
+        settings: of all points.
         machine: on which machine.
         baseline: whether the first of the kernels was chosen for ratios to refer to.
     """
@@ -44,7 +40,7 @@ class Plan:
     kernels: Sequence[KernelId]
     seeds: int | None
     seed: int
-    settings: Sequence[str]
+    settings: Sequence[Setting]
     machine: str
     baseline: bool = False
 
@@ -73,14 +69,6 @@ def _with_options(kernel: KernelId, point: Experiment) -> KernelId:
     return replace(kernel, options=tuple(sorted({*kernel.options, *common})))
 
 
-@dataclass(frozen=True)
-class Point:
-    """One point with all of its boots, made or not."""
-
-    info: RunInfo
-    jobs: Sequence[Job]
-
-
 def check_machine(plan: Plan) -> None:
     """Make sure that the machine can run every point.
 
@@ -102,51 +90,25 @@ def check_machine(plan: Plan) -> None:
         )
 
 
-def prepare(
-    plan: Plan, builds: Mapping[KernelId, Build], stock: Callable[[], Build], ui: Ui
-) -> list[Point]:
-    """Return every point with its boots, when all that they need has been made.
-
-    Args:
-        plan: what was asked for.
-        builds: the kernels that it needs.
-        stock: see `get_ingredients`.
-        ui: told of what takes long.
-    """
-    return [_point(plan, point, builds, stock, ui) for point in plan.points]
+def prepare(plan: Plan, session: Session) -> list[Prepared]:
+    """Return every point with its boots, when all that they need has been made."""
+    return [_prepare(plan, point, session) for point in plan.points]
 
 
-def _point(
-    plan: Plan,
-    experiment: Experiment,
-    builds: Mapping[KernelId, Build],
-    stock: Callable[[], Build],
-    ui: Ui,
-) -> Point:
-    found = get_ingredients(experiment, stock, ui)
-    own = {kernel: builds[kernel] for kernel in plan.kernels_of(experiment)}
-    boots = plan.seeds or MACHINES[plan.machine].fit(experiment).usual_boots
-    info = run_info(
-        *(experiment, own, found.image),
-        boots=boots,
+def _prepare(plan: Plan, experiment: Experiment, session: Session) -> Prepared:
+    own = plan.kernels_of(experiment)
+    return session.prepare(
+        experiment,
+        boots=plan.seeds or MACHINES[plan.machine].fit(experiment).usual_boots,
         seed=plan.seed,
-        settings=plan.settings,
-        userland=found.userland,
-        machine=MACHINES[plan.machine],
-        baseline=str(next(iter(own))) if plan.baseline else "",
+        parameters=recorded(plan.settings),
+        kernels=own,
+        baseline=str(own[0]) if plan.baseline else "",
     )
-    jobs = make_jobs(
-        *(experiment, own, found.image),
-        boots=boots,
-        seed=plan.seed,
-        userland=found.userland,
-        machine=plan.machine,
-    )
-    return Point(info, jobs)
 
 
 def begin(
-    points: Sequence[Point], file: SuiteFile, old: Mapping[str, RunResult], path: str
+    points: Sequence[Prepared], file: SuiteFile, old: Mapping[str, RunResult], path: str
 ) -> list[Job]:
     """Put every point into the file with the boots that it has; return those that are missing.
 
@@ -260,12 +222,8 @@ def make_missing(
         UsageError: what is there is of something else.
         LabError: no kernel, no data, no boot.
     """
-    if plan.machine == KVM:
-        check_kvm()
-    packages.ensure(packages.ALL, ui)
     ui.note(f"{len(plan.families)} families, {len(plan.points)} points of {suite}")
-    builds = build_all(plan.needed, own, ui, plan.machine)
-    points = prepare(plan, builds, stock_build(own, ui), ui)
+    points = prepare(plan, Session(plan.needed, own, ui, machine=plan.machine))
     total = sum(len(point.jobs) for point in points)
     jobs = begin(points, file, old, path)
     if old:

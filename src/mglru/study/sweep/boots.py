@@ -10,12 +10,13 @@ from typing import Protocol
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting, from_record
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord, RunInfo
 from mglru.run import resume
 from mglru.run.boots import Job, failures, run_in_any_order
 from mglru.study.sweep.file import Sweep
-from mglru.study.sweep.points import Settings, Value, combinations, describe, full_name
+from mglru.study.sweep.points import Settings, Value, combinations, describe
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Plan:
     Attributes:
         experiment: its name.
         vary: every key with its values.
-        fixed: `key=value` settings of all points.
+        fixed: settings of all points.
         kernels: ids, in order.
         boots: of each kernel at each point; None: what the experiment says.
         seed: of the first boot of every kernel at every point.
@@ -34,7 +35,7 @@ class Plan:
 
     experiment: str
     vary: Mapping[str, Sequence[Value]]
-    fixed: Sequence[str]
+    fixed: Sequence[Setting]
     kernels: Sequence[str]
     boots: int | None
     seed: int
@@ -71,20 +72,19 @@ def load_points(plan: Plan) -> list[tuple[Settings, Experiment]]:
             set and varied.
     """
     for setting in plan.fixed:
-        key = setting.partition("=")[0].strip()
-        if full_name(key) in map(full_name, plan.vary):
+        if setting.name in plan.vary:
             raise UsageError(
-                f"'{key}' is both set and varied", next_step="leave out --set or --vary"
+                f"'{setting.name}' is both set and varied", next_step="leave out --set or --vary"
             )
     return [
-        (settings, load_experiment(plan.experiment, setting_texts(plan, settings)))
+        (settings, load_experiment(plan.experiment, settings_at(plan, settings)))
         for settings in combinations(plan.vary)
     ]
 
 
-def setting_texts(plan: Plan, settings: Settings) -> list[str]:
-    """Return all settings of a point as `key=value`."""
-    return [*plan.fixed, *(f"{key}={value}" for key, value in settings.items())]
+def settings_at(plan: Plan, settings: Settings) -> list[Setting]:
+    """Return all settings of a point: what is fixed, and what is varied."""
+    return [*plan.fixed, *from_record(settings)]
 
 
 def check_same_sweep(old: Sweep, plan: Plan, path: str) -> None:

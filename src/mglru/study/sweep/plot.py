@@ -10,16 +10,16 @@ from typing import Any
 import vl_convert
 
 from mglru.core.errors import LabError, UsageError
-from mglru.experiment.settings import ALIASES
+from mglru.experiment.settings import short_name
 from mglru.study.sweep import tables as sweep_tables
 from mglru.study.sweep.file import Sweep
-from mglru.study.sweep.points import Settings, Value, describe, full_name, size_bytes
+from mglru.study.sweep.points import Settings, Value, describe, size_bytes
 from mglru.study.sweep.tables import MetricTable
 
 Spec = dict[str, Any]
 VEGA_LITE = "6.4"
 
-MEMORY = ALIASES["limit"]
+MEMORY = "limit"
 # Okabe and Ito (2008): can be told apart by people who see colours differently, and in print.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 WIDTH, HEIGHT = 300, 190
@@ -83,7 +83,7 @@ def x_key(sweep: Sweep) -> str:
     def rank(key: str) -> tuple[bool, bool, bool]:
         values = sweep.vary[key]
         sizes = all(size_bytes(value) is not None for value in values)
-        return full_name(key) == MEMORY, sizes, _numbers(values) is not None
+        return short_name(key) == MEMORY, sizes, _numbers(values) is not None
 
     return max(sweep.vary, key=rank)
 

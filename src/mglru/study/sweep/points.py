@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mglru.core.errors import UsageError
-from mglru.experiment.settings import ALIASES
+from mglru.experiment.settings import short_name
 
 Value = str | int | float
 Settings = dict[str, Value]
@@ -40,15 +40,11 @@ def parse_vary(texts: Sequence[str], points: int) -> dict[str, list[Value]]:
         key, equals, values = (part.strip() for part in text.partition("="))
         if not equals or not key or not values:
             raise UsageError(f"'{text}' is not key=values", next_step=_EXAMPLE)
-        if full_name(key) in map(full_name, varied):
+        key = short_name(key)
+        if key in varied:
             raise UsageError(f"'{key}' is varied twice", next_step="give all of its values at once")
         varied[key] = _values(key, values, points)
     return varied
-
-
-def full_name(key: str) -> str:
-    """Return a key without the short names that `--set` allows."""
-    return ALIASES.get(key, key)
 
 
 def combinations(varied: Mapping[str, Sequence[Value]]) -> list[Settings]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from mglru.core.cache import made_file
 from mglru.core.errors import UsageError
-from mglru.core.paths import cache_dir, locked
+from mglru.core.paths import cache_dir
 from mglru.core.sizes import MB, megabytes, parse_size, shown
 from mglru.disk.user_files import EMPTY, Content
 from mglru.experiment.dataset import TMP, DirectoryDataset
@@ -225,12 +226,7 @@ def _command_file(command: Command, options: Options) -> Path:
     text = "".join(f"{key}\0{value}\0" for key, value in _fields(command, options))
     content = text.encode("utf-8", "surrogateescape")
     path = cache_dir("commands") / hashlib.sha256(content).hexdigest()[:16]
-    with locked(path):
-        if not path.exists():
-            scratch = path.with_suffix(".new")
-            scratch.write_bytes(content)
-            scratch.replace(path)
-    return path
+    return made_file(path, lambda new: new.write_bytes(content))
 
 
 def _fields(command: Command, options: Options) -> list[tuple[str, str]]:

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the selftests of kernels gave, as JSON: runs in, a document out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from mglru.checks.selftests.run import KernelRun, Row, compare, new_problems
+from mglru.results.output_file import OutputFile
+
+
+class SelftestsFile(OutputFile):
+    """What all kernels gave, as JSON."""
+
+    runs: Sequence[KernelRun] = ()
+
+    def text(self) -> str:
+        """Return the document, nothing before there is a run."""
+        return json.dumps(to_document(self.runs), indent=1) + "\n" if self.runs else ""
+
+
+def to_document(runs: Sequence[KernelRun]) -> dict[str, object]:
+    """Return runs as JSON's values."""
+    rows = compare(runs)
+    return {
+        "kernels": [{"kernel": run.kernel, "release": run.release} for run in runs],
+        "cases": [
+            {
+                "program": row.program,
+                "case": row.case,
+                "results": {
+                    run.kernel: result for run, result in zip(runs, row.results, strict=True)
+                },
+                "regressed": row.regressed,
+            }
+            for row in rows
+        ],
+        "problems": {run.kernel: list(run.problems) for run in runs},
+        "passed": passed(runs, rows),
+    }
+
+
+def passed(runs: Sequence[KernelRun], rows: Sequence[Row]) -> bool:
+    """Whether no kernel is worse than the first, and something was run."""
+    return bool(rows) and not any(row.regressed for row in rows) and not new_problems(runs)

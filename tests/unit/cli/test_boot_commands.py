@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The commands that boot kernels, with a session that knows the results beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mglru.core.errors import ExitCode
+from mglru.core.ui import Ui
+from mglru.experiment.spec import Experiment
+from mglru.results import model
+from mglru.results.model import Headline, ResultFile, RunResult
+from support.command_line import run
+from support.made_runs import made_run
+
+HEADLINE = [Headline(name="refaults", better="lower", label="refaults")]
+
+
+class Made:
+    """A session whose boots are made up: figures grow by `step` from one to the next."""
+
+    step = 0.0
+    broken: Mapping[str, tuple[int, ...]] = {}
+    asked: list[dict[str, Any]]
+
+    def __init__(
+        self, kernels: Any, _own: Any, ui: Ui, file: ResultFile | None = None, *_: Any, **_more: Any
+    ) -> None:
+        self.kernels, self.ui, self.file = [str(kernel) for kernel in kernels], ui, file
+
+    def run(self, experiment: Experiment, *, boots: int, seed: int, **more: Any) -> RunResult:
+        self.asked.append({"name": experiment.name, "boots": boots, "seed": seed, **more})
+        values = [100 + self.step * boot for boot in range(boots)]
+        made = made_run(
+            {kernel: {"refaults": values} for kernel in self.kernels},
+            experiment=experiment.name,
+            seed=seed,
+            headline=HEADLINE,
+            problems=self.broken,
+        )
+        if not more.get("vary_seed", True):
+            same = [record.model_copy(update={"seed": seed}) for record in made.raw]
+            made = RunResult.from_boots(made, same)
+        if self.file:
+            self.file.begin(made)
+            for record in made.raw:
+                self.file.add(record)
+        return made
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch, cache: Path) -> type[Made]:
+    class Fresh(Made):
+        asked: list[dict[str, Any]] = []  # noqa: RUF012
+
+    for module in ("run", "study.stress"):
+        monkeypatch.setattr(f"mglru.cli.{module}.Session", Fresh)
+    return Fresh
+
+
+def test_run_says_what_was_asked_and_keeps_it(
+    session: type[Made], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "r.json"
+    arguments = ("--kernels", "6.12,6.12+next", "--boots", "2", "--seed", "7")
+    settings = ("--set", "memcg.memory.max=8M", "--json", str(file))
+    code, out, _err = run(capsys, "run", "read-twice", *arguments, *settings)
+    assert code == ExitCode.OK
+    assert "refaults" in out
+    (asked,) = session.asked
+    assert (asked["name"], asked["boots"], asked["seed"]) == ("read-twice", 2, 7)
+    assert asked["parameters"] == {"limit": "8M"}
+    (kept,) = model.load(file)
+    assert kept.kernels == ["6.12", "6.12+next"]
+
+
+def test_run_fails_with_a_boot_that_went_wrong(
+    session: type[Made], capsys: pytest.CaptureFixture[str]
+) -> None:
+    session.broken = {"6.12+next": (0,)}
+    code, _out, err = run(capsys, "run", "read-twice")
+    assert code == ExitCode.EXPECTATION_FAILED
+    assert "6.12+next, boot 0 (seed 1): it broke" in err
+
+
+@pytest.mark.parametrize(("step", "code"), [(0, ExitCode.OK), (1, ExitCode.EXPECTATION_FAILED)])
+def test_selftest_fails_if_boots_do_not_agree(
+    session: type[Made], capsys: pytest.CaptureFixture[str], step: float, code: ExitCode
+) -> None:
+    session.step = step
+    assert run(capsys, "selftest", "read-twice")[0] == code
+    assert session.asked[0]["vary_seed"] is False
+
+
+def test_demo_leaves_results_and_a_page(
+    session: type[Made],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _out, err = run(capsys, "demo")
+    assert code == ExitCode.OK
+    assert [asked["name"] for asked in session.asked] == ["ycsb-a", "ycsb-b"]
+    assert len(model.load(tmp_path / "mglru-demo.json")) == 2
+    assert "<html" in (tmp_path / "mglru-demo.html").read_text()
+    assert "./mglru compare mglru-demo.json" in err
+
+
+def test_stress_that_does_not_end_is_told(
+    session: type[Made], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _err = run(capsys, "stress", "--minutes", "0.1", "--no-stress-ng", "--cpus", "2")
+    assert code == ExitCode.OK
+    assert "did not come to its end" in out
+    assert session.asked[0]["parameters"] == {
+        "seconds": "6",
+        "guest.cpus": "2",
+        "guest.nodes": "2",
+    }

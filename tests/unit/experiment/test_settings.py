@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Settings: however one is written, it is the same run."""
+
+from __future__ import annotations
+
+import pytest
+
+from mglru.core.errors import UsageError
+from mglru.core.paths import RESULTS
+from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting, from_record, read_settings, recorded
+from mglru.results.model import load
+
+SAME = (
+    ("limit=24M", "memcg.memory.max=24M", " limit =24M"),
+    ("retain=1", "memcg_optional.memory.retain=1"),
+    ("zipf=0.7", "trace.theta=0.7"),
+    ("threads=3", "parameters.threads=3"),
+)
+
+
+@pytest.mark.parametrize("texts", SAME)
+def test_one_setting_is_one_record_and_one_digest(texts: tuple[str, ...]) -> None:
+    settings = [Setting.parse(text) for text in texts]
+    assert len(set(settings)) == 1
+    assert len(recorded(settings)) == 1
+    assert len({load_experiment("ycsb-b", [text]).sha256 for text in texts}) == 1
+
+
+def test_of_two_settings_of_one_key_the_last_counts() -> None:
+    settings = read_settings(["limit=8M", "memcg.memory.max=16M"])
+    assert recorded(settings) == {"limit": "16M"}
+    assert load_experiment("ycsb-b", settings).memcg["memory.max"] == "16M"
+
+
+def test_what_a_result_keeps_gives_the_settings_again() -> None:
+    kept = {"memcg.memory.max": "8M", "guest.cpus": "2"}
+    assert recorded(from_record(kept)) == {"limit": "8M", "guest.cpus": "2"}
+    settings = read_settings(["zipf=1.2", "disk.preset=hdd"])
+    assert from_record(recorded(settings)) == settings
+
+
+def test_a_value_is_taken_as_written() -> None:
+    assert Setting.parse("swappiness= swappiness=0") == Setting("swappiness", " swappiness=0")
+    point = load_experiment("proactive:swappiness-0")
+    assert point.parameters["swappiness"] == " swappiness=0"
+
+
+def test_a_text_that_is_no_setting_is_refused() -> None:
+    for text in ("limit", "=8M", ""):
+        with pytest.raises(UsageError, match="is not key=value"):
+            Setting.parse(text)
+
+
+def test_recorded_results_are_of_the_experiments_that_there_are() -> None:
+    """A change of what a digest is made of would make all of them results of something else."""
+    runs = [run for path in sorted(RESULTS.glob("*.json")) for run in load(path)]
+    same = [
+        run
+        for run in runs
+        if run.provenance.experiment.sha256
+        == load_experiment(run.experiment, from_record(run.provenance.experiment.parameters)).sha256
+    ]
+    assert len(same) > len(runs) / 2
