@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,7 +35,8 @@ class _Lease:
             handle, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=home)
             fcntl.flock(handle, fcntl.LOCK_EX)
         self._file = os.fdopen(handle, "a", encoding="utf-8")
-        self.path = Path(name)
+        # At the end of the process, too; what was killed leaves it to `in_use`.
+        weakref.finalize(self, Path(name).unlink, missing_ok=True)
         self.add(Path(sys.prefix))
         if Path(sys.prefix).parent == root:
             os.utime(sys.prefix)

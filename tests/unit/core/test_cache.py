@@ -149,6 +149,14 @@ def test_what_a_dead_process_used_is_in_use_no_more(cache: Path) -> None:
     assert not list((cache / the_cache.LEASES).iterdir())
 
 
+def test_a_process_that_ends_takes_its_lease_along(cache: Path) -> None:
+    path = fill("builds")
+    with used_by_another(path) as process:
+        assert len(list((cache / the_cache.LEASES).iterdir())) == 1
+        process.communicate("")
+        assert not list((cache / the_cache.LEASES).iterdir())
+
+
 def test_only_what_is_old_goes_by_itself(cache: Path) -> None:
     old, new, dear = fill("builds"), fill("datasets"), fill("sources")
     for path in (old, dear):

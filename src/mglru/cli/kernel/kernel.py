@@ -134,8 +134,9 @@ def clean(*, everything: bool, days: float, only_list: bool) -> None:
 def _list_cache() -> None:
     """Print what the cache has: a line a kind, and what is none of the lab's."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("", "what", "number", "size", "last used"):
-        table.add_column(heading, justify="right" if heading in ("number", "size") else "left")
+    # Files that a tree shares with its source are freed when both are gone.
+    for heading in ("", "what", "number", "frees", "last used"):
+        table.add_column(heading, justify="right" if heading in ("number", "frees") else "left")
     found = list(cleaning.entries())
     for kind in cleaning.KINDS:
         own = [entry for entry in found if entry.kind == kind]
