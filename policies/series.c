@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The multi-gen LRU of 6.12+next, as patches 0052, 0054 and 0055 have it (docs/series/window.md): file
+ * The multi-gen LRU of 6.12+next, as patches 0052 and 0054 have it (docs/series/window.md): file
  * folios that are not mapped, of one page, clean, of one zone; no anonymous ones.
  *
  * Names and arithmetic are those of mm/vmscan.c and mm/workingset.c, so that the two can be read
@@ -19,8 +19,11 @@ enum shadow { NEVER, ONCE, AGAIN, HOT };
 enum role { GEN_WINDOW, GEN_HOT };
 
 static double memory = 1024, looks = 2, max_step = 16, lending = 16, first = 8;
-/* folios in a row; parts of a cacheful, 0: what comes back takes no place at once */
-static double unused = 16, sooner = .5;
+/*
+ * Tried, see docs/series/window.md: what comes back takes a place at once if the hand has found
+ * nothing used for longer, and for this part of a cacheful (0: never); of how many folios in a row.
+ */
+static double unused = 16, sooner;
 
 /* struct lru_gen_folio and struct lru_gen_window */
 static struct list lists[LISTS];
