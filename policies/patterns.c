@@ -468,6 +468,126 @@ static void flood(void)
 			put(i > C * 9 && i % 8 ? once++ : draw_page(&z));
 }
 
+/*
+ * mixN+ACTOR+ACTOR...: N C accesses, dealt out among actors by their weights. An actor is a letter
+ * and SIZE,WEIGHT[,A[,B]], sizes being parts of C, and has pages of its own:
+ *	L	a loop
+ *	U	uniform
+ *	Z	zipfian, of theta A (0.9)
+ *	O	pages that come once
+ *	G	new pages, each read once more SIZE later
+ *	S	to and fro
+ *	B	files of SIZE, each read A times, then the next one
+ *	T	A sets in turn, B rounds each
+ *	D	uniform, moving on by a page in A accesses (8)
+ */
+struct actor {
+	char kind;
+	double size, weight, a, b;
+	long pages, first, at, newest;
+	struct zipf z;
+	double credit;
+};
+
+/* Returns what follows it in the name. */
+static const char *read_actor(const char *name, struct actor *actor)
+{
+	double *values[] = { &actor->size, &actor->weight, &actor->a, &actor->b };
+	int used;
+
+	*actor = (struct actor){ .kind = *name++, .weight = 1 };
+	for (int i = 0; i < 4 && sscanf(name, "%lf%n", values[i], &used) == 1; i++) {
+		name += used;
+		if (*name != ',')
+			break;
+		name++;
+	}
+	if (!actor->a)
+		actor->a = actor->kind == 'Z' ? .9 : actor->kind == 'D' ? 8 : 1;
+	if (!actor->b)
+		actor->b = 1;
+	actor->pages = C * actor->size > 1 ? C * actor->size : 1;
+	if (actor->kind == 'Z')
+		actor->z = zipf(actor->pages, actor->a);
+	return name;
+}
+
+/* How many pages it may use in so many accesses. */
+static long pages_of(const struct actor *actor, long accesses)
+{
+	if (strchr("OGBD", actor->kind))
+		return accesses + actor->pages;
+	return actor->kind == 'T' ? actor->pages * actor->a : actor->pages;
+}
+
+/* The next page of an actor, from its first one; -1: there is no such kind. */
+static long next_page(struct actor *q)
+{
+	long at = q->at++, round = at / q->pages, in = at % q->pages;
+
+	switch (q->kind) {
+	case 'L':
+		return in;
+	case 'U':
+		return rnd() % q->pages;
+	case 'Z':
+		return draw_page(&q->z);
+	case 'O':
+		return at;
+	case 'G':
+		return q->newest < q->pages || at % 2 == 0 ? q->newest++ : q->newest - q->pages;
+	case 'S':
+		return round % 2 ? q->pages - 1 - in : in;
+	case 'B':
+		return round / (long)q->a * q->pages + in;
+	case 'T':
+		return round / (long)q->b % (long)q->a * q->pages + in;
+	case 'D':
+		return at / (long)q->a + rnd() % q->pages;
+	default:
+		return -1;
+	}
+}
+
+static struct actor *whose_turn(struct actor *actors, int nr, double weights)
+{
+	struct actor *best = actors;
+
+	for (struct actor *q = actors; q < actors + nr; q++) {
+		q->credit += q->weight;
+		if (q->credit > best->credit)
+			best = q;
+	}
+	best->credit -= weights;
+	return best;
+}
+
+static bool mixed(const char *name)
+{
+	struct actor actors[8];
+	double length, weights = 0;
+	int nr = 0, used;
+	long first = 0;
+
+	if (sscanf(name, "%lf%n", &length, &used) != 1)
+		return false;
+	for (name += used; *name == '+' && nr < 8; nr++) {
+		name = read_actor(name + 1, &actors[nr]);
+		actors[nr].first = first;
+		first += pages_of(&actors[nr], C * length);
+		weights += actors[nr].weight;
+	}
+	for (long i = 0; nr && i < C * length; i++) {
+		struct actor *q = whose_turn(actors, nr, weights);
+		long page = next_page(q);
+
+		if (page < 0)
+			return false;
+		put(q->first + page);
+	}
+	return nr && !*name;
+}
+
 static bool make(const char *name);
 
 /* then-X */
@@ -515,7 +635,7 @@ static const struct {
 	{ "desk", desk, NULL }, { "uniform", uniform_, NULL }, { "drift", drift, NULL },
 	{ "stack", stack, NULL }, { "saw", saw, NULL }, { "build", build, NULL },
 	{ "backup", backup, NULL }, { "grow", grow, NULL }, { "latest", latest, NULL },
-	{ "beside", beside, NULL }, { "flood", flood, NULL },
+	{ "beside", beside, NULL }, { "flood", flood, NULL }, { "mix", NULL, mixed },
 };
 
 static bool make(const char *name)
