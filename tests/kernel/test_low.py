@@ -9,16 +9,13 @@ import pytest
 
 from mglru.checks.ci import GUEST_KERNELS
 from mglru.machine.uml import boot
-from support.guests import CGROUP, kernel_build, read_report, request
+from support.guests import CGROUP, held_disk, kernel_build, read_report, request
 
 pytestmark = pytest.mark.guest
 
 SERIES = GUEST_KERNELS[1]
 # What was never written to it takes no memory: a stream of more than the guest has.
-DISK = (
-    "disk\tdata\tsize=1200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
-    "spawn\thold\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
-)
+DISK = held_disk(1200)
 # 64 MiB below a memory.low of 80: nothing is taken of them while the stream has pages.
 BESIDE_A_STREAM = (
     "cd $MGLRU_CGROUP; echo +memory >cgroup.subtree_control; mkdir kept stream; "

@@ -12,24 +12,27 @@ from mglru.build.recipe import make_recipe
 from mglru.checks.ci import GUEST_KERNELS
 from mglru.guest import channel, console
 from mglru.guest.programs import guest_program
-from mglru.guest.steps import NO_CGROUP, PlanStep, Run
+from mglru.guest.steps import PlanStep
 from mglru.machine import qemu
 from mglru.machine.request import BootRequest
 from mglru.machine.uml import boot
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
-from support.guests import CGROUP, as_steps, kernel_build, memcg, read_report, request, step
+from support.guests import (
+    CGROUP,
+    as_steps,
+    file_system,
+    kernel_build,
+    memcg,
+    read_report,
+    request,
+    step,
+)
 
 SERIES = GUEST_KERNELS[1]
 LIMIT_SECONDS = 300
 PAGES_OF_MB = 256
-# A disk of 80 us with a file system on it.
-DISK = (
-    "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
-    Run("mkfs", NO_CGROUP, ("/sbin/mkfs.ext4", "-qF", "/dev/data")),
-    "mkdir\t/mnt/data",
-    "mount\text4\t/dev/data\t/mnt/data",
-)
+DISK = file_system(200, completion_us=80)
 # What reclaim of cgroups may do, by the flags of whoever runs into the limit.
 TRACING = "/sys/kernel/tracing"
 TRACED = (
@@ -158,8 +161,7 @@ def test_zones_that_do_not_help_are_left_alone(tmp_path: Path) -> None:
     )
     plan = (
         *("lru_gen", "strict"),
-        "disk\tdata\tsize=64\tmemory_backed=1\tblocksize=4096",
-        *DISK[1:],
+        *file_system(64),
         "counters\tbegin",
         f"step\tslab\t-\t/bin/sh\t-c\t{script}",
         "counters\tend",

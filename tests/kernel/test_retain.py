@@ -19,7 +19,16 @@ from mglru.machine.uml import boot
 from mglru.results.model import BootRecord
 from mglru.run.boots import make_jobs, run_jobs
 from mglru.source.kernel_id import KernelId
-from support.guests import CGROUP, DISK, kernel_build, memcg, read_report, request, step
+from support.guests import (
+    CGROUP,
+    DISK,
+    file_system,
+    kernel_build,
+    memcg,
+    read_report,
+    request,
+    step,
+)
 from support.runs import run
 
 SMALL = ("dataset.size_mb=64", "dataset.file_mb=32", "limit=4M", "guest.memory_mb=512")
@@ -176,10 +185,7 @@ def test_the_kernel_reads_a_page_for_whom_it_does(tmp_path: Path) -> None:
     )
     counters(
         tmp_path,
-        "disk\tdata\tsize=100\tmemory_backed=1\tblocksize=4096",
-        "step\tmkfs\t-\t/sbin/mkfs.ext4\t-qF\t/dev/data",
-        "mkdir\t/mnt/data",
-        "mount\text4\t/dev/data\t/mnt/data",
+        *file_system(100),
         "step\tfile\t-\t/bin/sh\t-ec\tdd if=/dev/zero of=/mnt/data/swap bs=1M count=32; "
         "chmod 600 /mnt/data/swap; /sbin/mkswap /mnt/data/swap; sync",
         "drop_caches",

@@ -13,7 +13,15 @@ from mglru.build.recipe import make_recipe
 from mglru.guest import channel
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
-from mglru.guest.steps import PlanStep, ReportLruGen, Run
+from mglru.guest.steps import (
+    NO_CGROUP,
+    Disk,
+    MakeDirectory,
+    Mount,
+    PlanStep,
+    ReportLruGen,
+    Run,
+)
 from mglru.machine.request import Boot, BootRequest
 from mglru.machine.uml import boot
 from mglru.source.kernel_id import KernelId
@@ -37,11 +45,27 @@ CGROUP = "/sys/fs/cgroup/work"
 ENABLED = "/sys/kernel/mm/lru_gen/enabled"
 
 
-# The page cache of a disk lasts as long as somebody has it open.
-DISK = (
-    "disk\tdata\tsize=200\tmemory_backed=1\tblocksize=4096\tirqmode=2\tcompletion_nsec=80000",
-    "spawn\thold\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
-)
+def held_disk(size_mb: int) -> tuple[str, str]:
+    """A disk of 80 us; its page cache lasts as long as somebody has it open."""
+    timer = "irqmode=2\tcompletion_nsec=80000"
+    return (
+        f"disk\tdata\tsize={size_mb}\tmemory_backed=1\tblocksize=4096\t{timer}",
+        "spawn\thold\t-\t/bin/sh\t-c\texec sleep 1000 < /dev/data",
+    )
+
+
+DISK = held_disk(200)
+DATA = "/mnt/data"
+
+
+def file_system(size_mb: int, completion_us: int | None = None) -> tuple[PlanStep, ...]:
+    """A disk with ext4 on DATA."""
+    return (
+        Disk("data", size_mb, completion_us),
+        Run("mkfs", NO_CGROUP, ("/sbin/mkfs.ext4", "-qF", "/dev/data")),
+        MakeDirectory(DATA),
+        Mount("ext4", "/dev/data", DATA),
+    )
 
 
 def kernel_build(name: str) -> Build:
