@@ -159,7 +159,7 @@ def test_zones_that_do_not_help_are_left_alone(tmp_path: Path) -> None:
         "seq -f /mnt/many/%.0f 40000 | xargs touch; "
         f"after=$({movable}); test $after -gt $((before * 9 / 10))"
     )
-    plan = (
+    plan: tuple[str | PlanStep, ...] = (
         *("lru_gen", "strict"),
         *file_system(64),
         "counters\tbegin",

@@ -14,7 +14,7 @@ from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
 from mglru.guest import channel
 from mglru.guest.plan import Inputs, make_plan
-from mglru.guest.steps import Write, WriteIfThere
+from mglru.guest.steps import PlanStep, Write, WriteIfThere
 from mglru.machine.uml import boot
 from mglru.results.model import BootRecord
 from mglru.run.boots import make_jobs, run_jobs
@@ -143,7 +143,7 @@ def test_many_small_files_leave_room_for_memory(quiet: Ui) -> None:
     assert ours.metrics["pgpgin"] <= stock.metrics["pgpgin"]
 
 
-def counters(tmp_path: Path, *plan: str) -> dict[str, float]:
+def counters(tmp_path: Path, *plan: str | PlanStep) -> dict[str, float]:
     """Return what a plan on the series counted, all of whose steps have to do their work."""
     tmp_path.mkdir(exist_ok=True)
     report = read_report(boot(request(kernel_build(GUEST_KERNELS[1]), "strict", *plan), tmp_path))
