@@ -357,6 +357,18 @@ static void desk(void)
 	}
 }
 
+/* warmX,Y: a set of X C is used five times, Y C are read once, the set is used three times more */
+static void warm(void)
+{
+	long hot = C * x, once = hot;
+
+	for (int round = 0; round < 8; round++) {
+		read_file(0, hot);
+		for (; round == 4 && once < hot + C * y; once++)
+			put(once);
+	}
+}
+
 /* uniformX: over X C */
 static void uniform_(void)
 {
@@ -479,6 +491,7 @@ static void flood(void)
  *	S	to and fro
  *	B	files of SIZE, each read A times, then the next one
  *	T	A sets in turn, B rounds each
+ *	P	A zipfian sets (0.8) in turn, B C accesses each
  *	D	uniform, moving on by a page in A accesses (8)
  */
 struct actor {
@@ -507,8 +520,8 @@ static const char *read_actor(const char *name, struct actor *actor)
 	if (!actor->b)
 		actor->b = 1;
 	actor->pages = C * actor->size > 1 ? C * actor->size : 1;
-	if (actor->kind == 'Z')
-		actor->z = zipf(actor->pages, actor->a);
+	if (strchr("ZP", actor->kind))
+		actor->z = zipf(actor->pages, actor->kind == 'Z' ? actor->a : .8);
 	return name;
 }
 
@@ -517,7 +530,7 @@ static long pages_of(const struct actor *actor, long accesses)
 {
 	if (strchr("OGBD", actor->kind))
 		return accesses + actor->pages;
-	return actor->kind == 'T' ? actor->pages * actor->a : actor->pages;
+	return strchr("TP", actor->kind) ? actor->pages * actor->a : actor->pages;
 }
 
 /* The next page of an actor, from its first one; -1: there is no such kind. */
@@ -544,6 +557,8 @@ static long next_page(struct actor *q)
 		return round / (long)q->b % (long)q->a * q->pages + in;
 	case 'D':
 		return at / (long)q->a + rnd() % q->pages;
+	case 'P':
+		return at / (long)(C * q->b) % (long)q->a * q->pages + draw_page(&q->z);
 	default:
 		return -1;
 	}
@@ -632,7 +647,7 @@ static const struct {
 	{ "churn", churn, NULL }, { "phases", phases, NULL }, { "turns", turns, NULL },
 	{ "lag", lag, NULL }, { "log", log_, NULL }, { "shift", shift, NULL },
 	{ "files", files, NULL }, { "mixloops", mixloops, NULL }, { "idle", idle, NULL },
-	{ "desk", desk, NULL }, { "uniform", uniform_, NULL }, { "drift", drift, NULL },
+	{ "desk", desk, NULL }, { "warm", warm, NULL }, { "uniform", uniform_, NULL }, { "drift", drift, NULL },
 	{ "stack", stack, NULL }, { "saw", saw, NULL }, { "build", build, NULL },
 	{ "backup", backup, NULL }, { "grow", grow, NULL }, { "latest", latest, NULL },
 	{ "beside", beside, NULL }, { "flood", flood, NULL }, { "mix", NULL, mixed },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The multi-gen LRU of 6.12+next, as patches 0052 and 0054 have it (docs/series/window.md): file
- * folios that are not mapped, of one page, clean, of one zone; no anonymous ones.
+ * The multi-gen LRU of 6.12+next, as patches 0052, 0054 and 0055 have it (docs/series/window.md):
+ * file folios that are not mapped, of one page, clean, of one zone; no anonymous ones.
  *
  * Names and arithmetic are those of mm/vmscan.c and mm/workingset.c, so that the two can be read
  * side by side: integers, shares in 1/256 of a page, memcg reclaim of 32 pages that scans 64.
@@ -24,6 +24,8 @@ static double memory = 1024, looks = 2, max_step = 16, lending = 16, first = 8;
  * nothing used for longer, and for this part of a cacheful (0: never); of how many folios in a row.
  */
 static double unused = 16, sooner;
+/* 0: generations are never stale; over what part of a cacheful uses are counted; how many are hardly any. */
+static double stale = 1, turn = 32, hardly = 32;
 
 /* struct lru_gen_folio and struct lru_gen_window */
 static struct list lists[LISTS];
@@ -34,6 +36,9 @@ static long worth, cache, lent, unproven;
 static uint32_t epoch, recalled, recalls, unused_since;
 static long back, wanted, hot_back;		/* since the last scan */
 static bool no_hand;
+static long uses, nr_new, soon, nr_used, nr_soon;
+static uint32_t evicted_seen;
+static bool standing, is_stale;
 
 /* What one scan does. */
 static struct {
@@ -71,7 +76,9 @@ static void init(void)
 	share = room = least = worth = cache = lent = unproven = 0;
 	epoch = recalled = recalls = 0;
 	back = wanted = hot_back = 0;
-	no_hand = false;
+	uses = nr_new = soon = nr_used = nr_soon = 0;
+	evicted_seen = age;
+	no_hand = standing = is_stale = false;
 }
 
 static long size_of_all(void)
@@ -100,9 +107,18 @@ static bool again(int p)
 	return 0xe8 & 1 << folios[p].count;
 }
 
+/* Whether it came back and was used, but not so often since that it could be one that was there. */
+static bool back_again(int p)
+{
+	return 0x48 & 1 << folios[p].count;
+}
+
 static void hit(int p)
 {
+	bool first = folios[p].list != WINDOW + 1 && !referenced(p);
+
 	folios[p].count = scale_use(folios[p].count);
+	nr_used += first && referenced(p);
 }
 
 /* --- the share of the window --- */
@@ -137,13 +153,51 @@ static void found_used(long pages, long idle)
 	change_share(-(pages * step() * take * min_long(idle, cache + 1) / (cache + 1)));
 }
 
+static void forget_soon(long pages)
+{
+	soon -= min_long(soon, soon * pages / (long)memory);
+}
+
 static void note_evicted(long pages)
 {
 	worth -= min_long(worth, worth * pages / (long)memory);
+	forget_soon(pages);
+}
+
+static long turn_of(long size)
+{
+	return max_long(size / (long)turn, MIN_LRU_BATCH) + 1;
+}
+
+static void age_uses(long returned)
+{
+	long per_turn = turn_of(cache);
+
+	nr_new += (uint32_t)(age - evicted_seen) - returned;
+	evicted_seen = age;
+	standing = nr_new <= 0;
+	if (nr_new > 0) {
+		uses -= uses * min_long(nr_new, per_turn) / per_turn;
+		nr_new = 0;
+	}
+	nr_new = max_long(nr_new, -per_turn);
+	uses = min_long(uses + (min_long(nr_used, cache) << SHARE_SHIFT), 2 * per_turn << SHARE_SHIFT);
+	nr_used = 0;
+}
+
+static bool are_stale(void)
+{
+	long hot = cache - min_long(lists[WINDOW].size, cache);
+
+	return stale && hot > cache / (long)hardly && worth > WORTH_ONE / lending &&
+	       (uses << (WORTH_SHIFT - SHARE_SHIFT)) * (cache / turn_of(cache)) / hot < WORTH_ONE / (long)hardly + soon;
 }
 
 static void note_returns(void)
 {
+	age_uses(back + wanted + hot_back);
+	soon = min_long(soon + nr_soon * 8 * (WORTH_ONE / (long)memory), WORTH_ONE);
+	nr_soon = 0;
 	worth = min_long(worth + (back + wanted) * (WORTH_ONE / (long)memory), WORTH_ONE);
 	found_dead(wanted);
 	found_used(hot_back, LONG_MAX);
@@ -191,6 +245,7 @@ static void scale_window(long size)
 		share = share * size / cache;
 		lent = lent * size / cache;
 		unproven = unproven * size / cache;
+		uses = uses * size / cache;
 	}
 	cache = size;
 }
@@ -223,6 +278,7 @@ static long note_window(void)
 	}
 	larger = lists[WINDOW].size - (share >> SHARE_SHIFT);
 	note_room(larger);
+	is_stale = are_stale();
 	return larger;
 }
 
@@ -295,13 +351,18 @@ static bool meet(uint32_t seq)
 	return false;
 }
 
+static void want_hand(uint32_t old)
+{
+	if (age - births[gen_of(max_seq)] >= old)
+		no_hand = true;
+}
+
 /* No generation is old enough to be compared with. True if there is nothing in them at all. */
 static bool meet_nobody(void)
 {
 	if (size_of_all() == lists[WINDOW].size)
 		return true;
-	if (age - births[gen_of(max_seq)] >= (uint32_t)max_long(cache / 8, 4 * MIN_LRU_BATCH))
-		no_hand = true;
+	want_hand(max_long(cache / 8, 4 * MIN_LRU_BATCH));
 	return false;
 }
 
@@ -335,7 +396,7 @@ static bool may_stay(int p)
 static enum shadow shadow_as(int p, enum role role)
 {
 	if (role == GEN_HOT)
-		return unproven ? AGAIN : HOT;
+		return unproven && !is_stale ? AGAIN : HOT;
 	return again(p) ? AGAIN : folios[p].count ? ONCE : NEVER;
 }
 
@@ -364,8 +425,10 @@ static void scan_list(int nr_to_scan, struct list *list, enum role role)
 		scan.scanned++;
 		if (role == GEN_HOT && referenced(p))
 			go_round(p);
-		else if (role == GEN_WINDOW && may_stay(p))
+		else if (role == GEN_WINDOW && may_stay(p)) {
+			nr_used += standing && back_again(p);
 			to_hot_gen(p);
+		}
 		else
 			isolate(p, role);
 	}
@@ -376,7 +439,7 @@ static void scan_hand(int nr_to_scan)
 	for (uint32_t seq = min_seq; !scan.scanned && seq + MIN_GENS <= max_seq; seq++) {
 		scan_list(nr_to_scan, &lists[gen_of(seq)], GEN_HOT);
 		note_unused(gen_of(seq), scan.isolated);
-		if (due(seq))
+		if (due(seq) && !is_stale)
 			found_dead(scan.isolated);
 	}
 }
@@ -410,11 +473,25 @@ static int scan_folios(int nr_to_scan, enum role role)
 	return scan.scanned;
 }
 
+static int scan_stale(int nr_to_scan)
+{
+	int scanned = scan_folios(nr_to_scan, GEN_HOT);
+
+	forget_soon(scan.isolated);
+	change_share(scan.isolated << SHARE_SHIFT);
+	if (!scanned)
+		want_hand(turn_of(cache));
+	return scanned;
+}
+
 static int scan_type(int nr_to_scan)
 {
-	int scanned = 0;
+	long larger = note_window();
+	int scanned = is_stale ? scan_stale(nr_to_scan) : 0;
 
-	if (note_window() > -slack())
+	if (scanned)
+		return scanned;
+	if (larger > -slack())
 		scanned = scan_folios(nr_to_scan, GEN_WINDOW);
 	if (!scanned)
 		scanned = scan_folios(nr_to_scan, GEN_HOT);
@@ -517,6 +594,7 @@ static void insert(int p, bool ahead)
 
 	f->count = 0;
 	if (f->shadow && distance <= (uint32_t)cache) {
+		nr_soon += as != HOT && distance < (uint32_t)cache / 8;
 		if (as != NEVER && comes_sooner(distance)) {
 			to = gen_of(max_seq);
 			wanted++;
@@ -544,7 +622,8 @@ static double window_share(void)
 
 static const struct param params[] = {
 	{ "memory", &memory }, { "looks", &looks }, { "step", &max_step }, { "lending", &lending },
-	{ "first", &first }, { "unused", &unused }, { "sooner", &sooner }, { 0 }
+	{ "first", &first }, { "unused", &unused }, { "sooner", &sooner },
+	{ "stale", &stale }, { "turn", &turn }, { "hardly", &hardly }, { 0 }
 };
 
 static struct policy series = {
