@@ -428,8 +428,7 @@ static void scan_list(int nr_to_scan, struct list *list, enum role role)
 		else if (role == GEN_WINDOW && may_stay(p)) {
 			nr_used += standing && back_again(p);
 			to_hot_gen(p);
-		}
-		else
+		} else
 			isolate(p, role);
 	}
 }

@@ -47,6 +47,17 @@ def test_with_the_window_streams_in_turn_with_it_evict_next_to_none_of_it(
     assert least * HOT_PAGES <= often <= most * HOT_PAGES
 
 
+def test_with_the_window_the_first_stream_evicts_next_to_none_of_it(tmp_path: Path) -> None:
+    assert refaults_of_the_hot(SERIES, "y", tmp_path) <= 0.05 * HOT_PAGES
+
+
+def test_with_the_window_one_stream_over_and_over_costs_less(tmp_path: Path) -> None:
+    # A loop of 24 MiB in 16: stock loses all of it in each round, three times HOT_PAGES. Which
+    # part of it stays does not matter.
+    before = [*[HOT] * 3, stream(0), *[HOT, stream(0)] * 8]
+    assert refaults(SERIES, "y", tmp_path, before, [HOT, stream(0)]) <= 0.6 * 3 * HOT_PAGES
+
+
 def test_the_switch_reads_as_it_was_written(tmp_path: Path) -> None:
     # 0x0010 is refault distance, which needs 0x0008.
     written = {"9": 0x9, "1": 0x1, "n": 0x0, "25": 0x19, "17": 0x1, "y": 0x19}
