@@ -124,14 +124,14 @@ def test_what_the_machine_cannot_run_is_named_before_anything_is_built(there: Pa
 
 def test_a_point_has_the_kernels_that_its_disk_and_its_file_need(there: Path) -> None:
     (there / "harm" / "xfs.toml").write_text(f'disk = {{ filesystem = "xfs" }}\n{PLAIN}')
-    (there / "harm" / "damon.toml").write_text(
-        f'kernels = ["6.12%damon", "6.12+next%damon@classic"]\n{PLAIN}'
+    (there / "harm" / "poison.toml").write_text(
+        f'kernels = ["6.12%poison", "6.12+next%poison@classic"]\n{PLAIN}'
     )
     whole = plan(there)
     names = {p.name: ",".join(map(str, whole.kernels_of(p))) for p in whole.points}
     assert names["plain"] == "6.12,6.12+next"
     assert names["xfs"] == "6.12%filesystems,6.12+next%filesystems"
-    assert names["damon"] == "6.12%damon,6.12+next%damon"
+    assert names["poison"] == "6.12%poison,6.12+next%poison"
     assert len(whole.needed) == 6
 
 
@@ -242,7 +242,7 @@ def test_too_little_memory_for_two_boots_is_said(
     ("arguments", "message"),
     [
         (["--suite", "nix"], "no suite 'nix'"),
-        (["--suite", "cost"], "cannot run damon-hot"),
+        (["--suite", "cost"], "cannot run refault-cost"),
         (["--suite", "cost", "loop"], "--suite and the experiments loop"),
         (["loop", "--quick"], "--quick goes with --suite"),
         (["loop", "--leave-out", "x"], "--leave-out goes with --suite"),
