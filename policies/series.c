@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The multi-gen LRU of 6.12+next, as patches 0052, 0054 and 0055 have it (docs/series/window.md):
+ * The multi-gen LRU of 6.12+next: its window, what it lends, and stale generations, as the three
+ * patches of part 4 have them (docs/series/window.md):
  * file folios that are not mapped, of one page, clean, of one zone; no anonymous ones.
  *
  * Names and arithmetic are those of mm/vmscan.c and mm/workingset.c, so that the two can be read
