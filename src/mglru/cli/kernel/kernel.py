@@ -13,6 +13,7 @@ from mglru.cli.common import machine_option, source_option
 from mglru.cli.kernel.deb import deb
 from mglru.cli.kernel.kunit import kunit
 from mglru.cli.kernel.selftests import selftests
+from mglru.cli.lazy import Group
 from mglru.core import cleaning
 from mglru.core.errors import UsageError
 from mglru.core.paths import PATCHES, cache_dir
@@ -26,7 +27,7 @@ from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId
 from mglru.source.trees import get_source
 
 
-@click.group()
+@click.group(cls=Group)
 def kernel() -> None:
     """Kernels: fetch, build, work on, test, clean up."""
 
