@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-
 WHOLE = 1000  # letters
 
 
