@@ -6,10 +6,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
+import altair as alt
+
 from mglru.core import stats
 from mglru.report.charts.palette import Palette
 from mglru.report.charts.thin import rounded
-from mglru.report.charts.vega import Chart, Spec, base, by_kernel, dashes, shapes, slug, tip
+from mglru.report.charts.vega import (
+    Chart,
+    Row,
+    Spec,
+    by_kernel,
+    dashes,
+    rows,
+    shapes,
+    slug,
+    spec_of,
+    tip,
+)
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS
 from mglru.study.sweep.file import Sweep, SweepPoint
@@ -66,13 +79,13 @@ def _chart(
     )
 
 
-def _values(point: SweepPoint, headline: Headline, axis: str, kernels: Sequence[str]) -> list[Spec]:
+def _values(point: SweepPoint, headline: Headline, axis: str, kernels: Sequence[str]) -> list[Row]:
     at = point.settings.get(axis)
     found = []
     for kernel in kernels:
         values = list(point.run.values(headline.name, kernel).values())
         if at is not None and values:
-            row: Spec = {"k": kernel, "l": str(at), "y": rounded(stats.median(values))}
+            row: Row = {"k": kernel, "l": str(at), "y": rounded(stats.median(values))}
             found.append(row | {"x": _position(at)})
     return found
 
@@ -85,43 +98,35 @@ def _position(value: Value) -> float | str:
     return value if isinstance(value, str) else float(value)
 
 
-def _spec(values: list[Spec], sweep: Sweep, axis: str, palette: Palette) -> Spec:
+def _spec(values: list[Row], sweep: Sweep, axis: str, palette: Palette) -> Spec:
     kernels = [kernel for kernel in sweep.kernels if any(v["k"] == kernel for v in values)]
-    figure = {
-        "field": "y",
-        "type": "quantitative",
-        "title": None,
-        "axis": {"format": "~s", "tickCount": 5},
-    }
-    tips = [tip("k", "kernel"), tip("l", axis), tip("y", "", number=",")]
-    return {
-        **base(values),
-        "height": 230,
-        "encoding": {
-            "x": _x(values, axis),
-            "y": figure,
-            "color": by_kernel(kernels, palette),
-        },
-        "layer": [
-            {"mark": {"type": "line"}, "encoding": {"strokeDash": dashes(kernels, palette)}},
-            {
-                "mark": {"type": "point", "filled": True, "size": 42, "opacity": 1},
-                "encoding": {"shape": shapes(kernels, palette), "tooltip": tips},
-            },
-        ],
-    }
+    lines = alt.Chart().mark_line().encode(strokeDash=dashes(kernels, palette))
+    points = (
+        alt.Chart()
+        .mark_point(filled=True, size=42, opacity=1)
+        .encode(
+            shape=shapes(kernels, palette),
+            tooltip=[tip("k", "kernel"), tip("l", axis), tip("y", "", number=",")],
+        )
+    )
+    chart = alt.layer(lines, points, data=rows(values)).encode(
+        x=_x(values, axis),
+        y=alt.Y("y:Q", title=None, axis=alt.Axis(format="~s", tickCount=5)),
+        color=by_kernel(kernels, palette),
+    )
+    return spec_of(chart, 230)
 
 
-def _x(values: list[Spec], axis: str) -> Spec:
+def _x(values: list[Row], axis: str) -> alt.X:
     """Return the axis: logarithmic for numbers, as limits are varied by factors; else words."""
     labels = {value["x"]: value["l"] for value in values}
     if not all(isinstance(at, float) for at in labels):
-        return {"field": "x", "title": axis, "type": "ordinal", "sort": list(labels)}
+        return alt.X("x:O", title=axis, sort=list(labels))
     names = " : ".join(f"datum.value == {at!r} ? '{name}'" for at, name in labels.items())
-    return {
-        "field": "x",
-        "title": axis,
-        "type": "quantitative",
-        "axis": {"values": sorted(labels), "labelExpr": f"{names} : ''", "grid": False},
-        "scale": {"type": "log", "nice": False} if min(labels) > 0 else {"zero": False},
-    }
+    logarithmic = min(labels) > 0
+    return alt.X(
+        "x:Q",
+        title=axis,
+        axis=alt.Axis(values=sorted(labels), labelExpr=f"{names} : ''", grid=False),
+        scale=alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=False),
+    )
