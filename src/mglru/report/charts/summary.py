@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import altair as alt
 
 from mglru.core.figures import factor, number
-from mglru.report.charts.palette import Palette
+from mglru.report.charts.palette import Paint, Palette, css
 from mglru.report.charts.ratio import heading
-from mglru.report.charts.vega import Chart, Drawing, Row, rows, spec_of, tip
+from mglru.report.charts.vega import Chart, Drawing, Row, by_kernel, rows, shapes, spec_of, tip
 from mglru.report.summary import Line, Summary
 from mglru.results.compare import Cell
 from mglru.results.tables import times
@@ -24,13 +24,6 @@ TICKS = [0.2, 0.5, 1, 2, 5, 10]
 ROW = 25
 SCALE = alt.Scale(type="log", domain=[LEAST / ROOM_FOR_WORDS, MOST * ROOM_FOR_WORDS], nice=False)
 AXIS = alt.Axis(values=TICKS, labelExpr="datum.value + 'x'", title=None, orient="top")
-
-Paint = Callable[[str], str]
-
-
-def css(name: str) -> str:
-    """Return a colour as the page's style sheet knows it."""
-    return f"var(--{name})"
 
 
 def summary_charts(summary: Summary, palette: Palette) -> list[Chart]:
@@ -125,12 +118,9 @@ def spec(
         .mark_rule(stroke=paint("muted"), strokeWidth=1.2)
         .encode(x=alt.XDatum(1, scale=SCALE, axis=AXIS))
     )
-    looks = [palette.look(kernel) for kernel in kernels]
-    colours = alt.Scale(domain=list(kernels), range=[paint(look.colour) for look in looks])
-    shapes = alt.Scale(domain=list(kernels), range=[look.shape for look in looks])
     sticks = _sticks(
-        chart.encode(color=alt.Color("k:N", scale=colours, legend=legend)),
-        alt.Shape("k:N", scale=shapes, legend=legend),
+        chart.encode(color=by_kernel(kernels, palette, paint, legend)),
+        shapes(kernels, palette, legend),
         base,
     )
     return alt.layer(one, *sticks, *_words(chart, paint), data=rows(dots))

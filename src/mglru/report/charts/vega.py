@@ -16,7 +16,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from mglru.report.charts.palette import Palette
+from mglru.report.charts.palette import Paint, Palette, css
 
 Spec = dict[str, Any]
 Row = dict[str, Any]
@@ -99,22 +99,38 @@ def spec_of(chart: Drawing, height: int, width: int | str = "container") -> Spec
     return sized.to_dict(context={"top_level": False})
 
 
-def by_kernel(kernels: Sequence[str], palette: Palette) -> alt.Color:
-    """Return an encoding of colour by kernel; the page's own legend says which is which."""
-    looks = [palette.look(kernel).css for kernel in kernels]
-    return alt.Color("k:N", scale=alt.Scale(domain=list(kernels), range=looks), legend=None)
+def by_kernel(
+    kernels: Sequence[str],
+    palette: Palette,
+    paint: Paint = css,
+    legend: alt.Legend | None = None,
+) -> alt.Color:
+    """Return an encoding of colour by kernel.
+
+    Args:
+        kernels: in order.
+        palette: which look each has.
+        paint: gives a colour by its name.
+        legend: which is which; the page has its own, outside of its charts.
+    """
+    colours = [paint(palette.look(kernel).colour) for kernel in kernels]
+    scale = alt.Scale(domain=list(kernels), range=colours)
+    return alt.Color("k:N", scale=scale, legend=legend)
 
 
-def dashes(kernels: Sequence[str], palette: Palette) -> alt.StrokeDash:
+def dashes(
+    kernels: Sequence[str], palette: Palette, legend: alt.Legend | None = None
+) -> alt.StrokeDash:
     """Return an encoding of a line's dashes by kernel."""
     ranges = [list(palette.look(kernel).dash) or [1, 0] for kernel in kernels]
-    return alt.StrokeDash("k:N", scale=alt.Scale(domain=list(kernels), range=ranges), legend=None)
+    scale = alt.Scale(domain=list(kernels), range=ranges)
+    return alt.StrokeDash("k:N", scale=scale, legend=legend)
 
 
-def shapes(kernels: Sequence[str], palette: Palette) -> alt.Shape:
+def shapes(kernels: Sequence[str], palette: Palette, legend: alt.Legend | None = None) -> alt.Shape:
     """Return an encoding of a point's shape by kernel."""
     ranges = [palette.look(kernel).shape for kernel in kernels]
-    return alt.Shape("k:N", scale=alt.Scale(domain=list(kernels), range=ranges), legend=None)
+    return alt.Shape("k:N", scale=alt.Scale(domain=list(kernels), range=ranges), legend=legend)
 
 
 def tip(field: str, title: str, *, number: str | None = None) -> alt.Tooltip:
