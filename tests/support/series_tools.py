@@ -19,6 +19,24 @@ FILES = {
     "include/linux/mmzone.h": "".join(f"field {number}\n" for number in range(1, 31)),
 }
 EXECUTABLE = "mm/tool.sh"
+# A checkpatch.pl that knows two rules.
+CHECKPATCH = r"""
+my $file = $ARGV[-1];
+my $failed = 0;
+open(my $in, '<', $file) or die "cannot read $file";
+while (<$in>) {
+    my %found = (
+        "ERROR:CODE_INDENT: use tabs" => scalar(/^\+ {8}/),
+        "CHECK:CAMELCASE: Avoid CamelCase" => scalar(/^\+[^+]*[a-z][A-Z]/),
+    );
+    for (sort keys %found) {
+        next unless $found{$_};
+        print "$file:$.: $_\n";
+        $failed = 1;
+    }
+}
+exit $failed;
+"""
 
 
 def write_files(root: Path, files: Mapping[str, str | None]) -> Path:

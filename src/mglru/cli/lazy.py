@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A group of commands whose modules are imported when they are called, not before."""
+"""Groups of commands: help that is not cut, and modules that are imported when called."""
 
 from __future__ import annotations
 
@@ -9,8 +9,26 @@ from typing import Any
 
 import click
 
+WHOLE = 1000  # letters
 
-class LazyGroup(click.Group):
+
+class Group(click.Group):
+    """A group that shows all of the first sentence of each command, on several lines if need be.
+
+    click cuts it where the line ends. cloup does so too, and rich-click takes rich to start with,
+    and every command to show the help of a group.
+    """
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, each with its first sentence."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, command.get_short_help_str(WHOLE)) for name, command in commands if command]
+            )
+
+
+class LazyGroup(Group):
     """A group whose help is known without its commands.
 
     Args:

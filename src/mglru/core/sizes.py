@@ -8,7 +8,7 @@ import re
 from mglru.core.errors import UsageError
 
 _SIZE = re.compile(r"(\d+)([KMGT]?)(i?B)?", re.IGNORECASE)
-_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 PAGE_BYTES = 4096
 MB = 1 << 20
 
@@ -29,13 +29,19 @@ def parse_size(text: str, what: str) -> int:
             f"{what}: '{text}' is not a size",
             next_step=f"write it as 512K, 256M or 2G: {what}=256M",
         )
-    bytes_ = int(match[1]) << _SHIFTS[match[2].upper()]
+    bytes_ = int(match[1]) * UNITS.get(match[2].upper(), 1)
     if not PAGE_BYTES <= bytes_ < 1 << 44:
         raise UsageError(
             f"{what}: {text} is {'less than a page' if bytes_ < PAGE_BYTES else 'too much'}",
             next_step=f"write it with its unit: {what}=256M",
         )
     return bytes_
+
+
+def size_bytes(value: object) -> int | None:
+    """Return the bytes of a size as the kernel's files take it, as `64M`; None if it is not one."""
+    match = _SIZE.fullmatch(str(value))
+    return int(match[1]) * UNITS[match[2].upper()] if match and match[2] and not match[3] else None
 
 
 def megabytes(bytes_: int) -> int:
@@ -46,7 +52,7 @@ def megabytes(bytes_: int) -> int:
 def shown(bytes_: int) -> str:
     """Return a size for people, as `256M` or `1.5G`."""
     for unit in ("G", "M", "K"):
-        if bytes_ >= 1 << _SHIFTS[unit]:
-            number = bytes_ / (1 << _SHIFTS[unit])
+        if bytes_ >= UNITS[unit]:
+            number = bytes_ / UNITS[unit]
             return f"{number:.0f}{unit}" if number >= 100 else f"{number:.3g}{unit}"
     return str(bytes_)

@@ -6,12 +6,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Any
+
+import altair as alt
 
 from mglru.core.errors import UsageError
 from mglru.report.charts.palette import DARK, LIGHT
-from mglru.report.charts.summary import dots_of, spec
-from mglru.report.charts.vega import FONT, Spec, to_svg
+from mglru.report.charts.summary import dots_of, height_of, spec
+from mglru.report.charts.vega import FONT, Row, spec_of, to_svg
 from mglru.report.page import Page
 
 WIDTH = 500
@@ -34,80 +35,67 @@ def picture(page: Page) -> str:
             "these results have no ratios to draw a picture of",
             next_step="name results of two kernels or more",
         )
-    chart = spec(dots, kernels, page.palette, LIGHT.__getitem__, base)
-    _add_legend(chart)
-    svg = to_svg(
-        {
-            **chart,
-            "width": WIDTH,
-            "padding": 14,
-            "background": LIGHT["page"],
-            "title": _title(base),
-            "config": _config(max(len(dot["e"]) for dot in dots)),
-        }
+    longest = max(len(dot["e"]) for dot in dots)
+    chart = spec(dots, kernels, page.palette, base, LIGHT.__getitem__, _legend()).properties(
+        padding=14,
+        background=LIGHT["page"],
+        title=_title(base),
+        config=_config(longest * WIDEST_LETTER),
     )
+    svg = to_svg(spec_of(chart, height_of(dots), WIDTH))
     looks = [page.palette.look(kernel).colour for kernel in kernels]
     head = f"<!-- SPDX-License-Identifier: GPL-2.0-only -->\n<!-- figures: {digest(dots)} -->\n"
     return head + _follow_the_scheme(svg, [*USED, *looks]) + "\n"
 
 
-def picture_dots(page: Page) -> list[Spec]:
+def picture_dots(page: Page) -> list[Row]:
     """Return the points of the picture, each row named after experiment and metric."""
     dots = [dot for line in page.summary.lines for dot in dots_of(line, page.summary.kernels)]
     return [dot | {"e": f"{dot['e']} · {dot['m'][:-2]}"} for dot in dots]
 
 
-def digest(dots: list[Spec]) -> str:
+def digest(dots: list[Row]) -> str:
     """Return what tells whether a picture shows these figures."""
     return hashlib.sha256(json.dumps(dots, sort_keys=True).encode()).hexdigest()
 
 
-def _title(base: str) -> Spec:
-    return {
-        "text": f"How many times as good as stock Linux {base}",
-        "subtitle": "First metric of each experiment; to the right is better (logarithmic). "
+def _title(base: str) -> alt.TitleParams:
+    return alt.TitleParams(
+        f"How many times as good as stock Linux {base}",
+        subtitle="First metric of each experiment; to the right is better (logarithmic). "
         "1 → 0: one became none.",
-        "anchor": "start",
-        "frame": "bounds",
-        "color": LIGHT["ink"],
-        "subtitleColor": LIGHT["muted"],
-        "offset": 10,
-    }
+        anchor="start",
+        frame="bounds",
+        color=LIGHT["ink"],
+        subtitleColor=LIGHT["muted"],
+        offset=10,
+    )
 
 
-def _add_legend(chart: Spec) -> None:
-    """Give colours and shapes a legend, which the page has outside of its charts."""
-    legend = {
-        "title": None,
-        "orient": "bottom",
-        "direction": "horizontal",
-        "symbolSize": 90,
-        "symbolOpacity": 1,
-    }
-    for layer in chart["layer"]:
-        for channel in ("color", "shape"):
-            if "legend" in layer["encoding"].get(channel, {}):
-                layer["encoding"][channel] = {**layer["encoding"][channel], "legend": legend}
+def _legend() -> alt.Legend:
+    return alt.Legend(
+        title=None, orient="bottom", direction="horizontal", symbolSize=90, symbolOpacity=1
+    )
 
 
-def _config(longest: int) -> dict[str, Any]:
-    return {
-        "font": FONT,
-        "view": {"stroke": None},
-        "axis": {
-            "labelColor": LIGHT["muted"],
-            "gridColor": LIGHT["rule"],
-            "domain": False,
-            "ticks": False,
-            "labelFontSize": 12,
-            "labelPadding": 6,
-            "labelLimit": longest * WIDEST_LETTER,
-        },
+def _config(widest: float) -> alt.Config:
+    return alt.Config(
+        font=FONT,
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            labelColor=LIGHT["muted"],
+            gridColor=LIGHT["rule"],
+            domain=False,
+            ticks=False,
+            labelFontSize=12,
+            labelPadding=6,
+            labelLimit=widest,
+        ),
         # Whoever looks may have a wider font than the one that the picture was laid out with.
-        "axisY": {"minExtent": longest * WIDEST_LETTER},
-        "legend": {"labelColor": LIGHT["ink"], "labelFontSize": 12.5, "columnPadding": 20},
-        "title": {"fontSize": 16, "subtitleFontSize": 12.5, "subtitlePadding": 5},
-    }
+        axisY=alt.AxisConfig(minExtent=widest),
+        legend=alt.LegendConfig(labelColor=LIGHT["ink"], labelFontSize=12.5, columnPadding=20),
+        title=alt.TitleConfig(fontSize=16, subtitleFontSize=12.5, subtitlePadding=5),
+    )
 
 
 def _follow_the_scheme(svg: str, names: list[str]) -> str:

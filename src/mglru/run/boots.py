@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.cache import made_file, scratch
@@ -127,8 +129,7 @@ def parallel_boots(experiment: Experiment) -> int:
 
 def available_bytes() -> int:
     """Return how much memory the host could give without swapping."""
-    meminfo = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    return int(meminfo["MemAvailable"].split()[0]) << 10
+    return psutil.virtual_memory().available
 
 
 def output_file(outputs: Path, kernel: str, number: int) -> Path:

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from mglru.core import files
 from mglru.core.paths import GUEST, KCONFIG, PATCHES, REPO
 
 # Experiments are not among it: a task carries its own.
@@ -28,7 +29,7 @@ def lab_version() -> str:
     digest = hashlib.sha256()
     for path in _files():
         digest.update(f"{path.relative_to(REPO)}\n".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(files.digest(path).encode())
     return digest.hexdigest()[:LENGTH]
 
 

@@ -165,15 +165,16 @@ def import_source(origin: Path, *, note: Note) -> Source:
         raise UsageError(f"--source {origin}: no such file or directory")
     digest = _digest_directory(origin) if origin.is_dir() else files.digest(origin)
     target = cache_dir("sources", "own") / digest[:16]
-    with locked(target):
-        if not _record(target).exists():
-            require_space(target.parent, UNPACKED_BYTES, f"a copy of {origin}")
-            note(f"copying {origin} into the cache")
-            with staged(target) as staging:
-                _copy_tree(origin, staging)
-                _base_of(kernel_version(staging), origin)
-        version = kernel_version(target)
-        return _remember(Source(_base_of(version, origin), version, str(origin), digest, target))
+
+    def make(staging: Path) -> None:
+        require_space(target.parent, UNPACKED_BYTES, f"a copy of {origin}")
+        note(f"copying {origin} into the cache")
+        _copy_tree(origin, staging)
+        _base_of(kernel_version(staging), origin)
+
+    cache.made(target, make)
+    version = kernel_version(target)
+    return _remember(Source(_base_of(version, origin), version, str(origin), digest, target))
 
 
 def _copy_tree(origin: Path, staging: Path) -> None:

@@ -20,27 +20,10 @@ from mglru.checks.series_check import (
 from mglru.core.errors import LabError
 from mglru.series.apply import PatchError
 from mglru.series.listing import load_series
-from support.series_tools import FILES, VMSCAN, Forge, write_files
+from support.series_tools import CHECKPATCH, FILES, VMSCAN, Forge, write_files
 
 FIRST = "0001-mm-mglru-one.patch"
 SECOND = "0002-mm-mglru-two.patch"
-CHECKPATCH = r"""
-my $file = $ARGV[-1];
-my $failed = 0;
-open(my $in, '<', $file) or die "cannot read $file";
-while (<$in>) {
-    my %found = (
-        "ERROR:CODE_INDENT: use tabs" => scalar(/^\+ {8}/),
-        "CHECK:CAMELCASE: Avoid CamelCase" => scalar(/^\+[^+]*[a-z][A-Z]/),
-    );
-    for (sort keys %found) {
-        next unless $found{$_};
-        print "$file:$.: $_\n";
-        $failed = 1;
-    }
-}
-exit $failed;
-"""
 
 
 @pytest.fixture

@@ -132,6 +132,20 @@ def test_every_command_of_the_help_is_there_and_is_told_in_one_line(
     assert out.count("...") == 1, "only that of the usage"
 
 
+@pytest.mark.parametrize("group", ["kernel", "series", "cluster"])
+def test_the_help_of_a_group_tells_all_of_each_first_sentence(
+    capsys: pytest.CaptureFixture[str], group: str
+) -> None:
+    code, out, _err = run(capsys, group, "--help")
+    assert code == ExitCode.OK
+    assert out.count("...") == 1, "only that of the usage"
+    commands = cli.cli.get_command(click.Context(cli.cli), group)
+    assert isinstance(commands, click.Group)
+    for name, command in commands.commands.items():
+        assert f"{name} " in out
+        assert command.get_short_help_str(1000) in " ".join(out.split())
+
+
 def test_what_a_command_does_not_need_is_not_imported() -> None:
     """To start takes as long as the imports do."""
     program = "import sys, mglru.cli; print(*sys.modules)"

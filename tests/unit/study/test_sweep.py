@@ -12,16 +12,17 @@ import pytest
 
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.experiment.settings import read_settings
+from mglru.report.charts.palette import Palette
+from mglru.report.charts.sweep import sweep_charts, sweep_plot
 from mglru.results import model as results
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
 from mglru.run.boots import parallel_boots
 from mglru.study.sweep import file as sweep_file
-from mglru.study.sweep import plot as sweep_plot
 from mglru.study.sweep import tables as sweep_tables
 from mglru.study.sweep.boots import Plan, check_same_sweep, known_boots, load_points
 from mglru.study.sweep.file import Sweep, SweepFile
-from mglru.study.sweep.points import Settings, Value, combinations, parse_vary
+from mglru.study.sweep.points import Settings, Value, axis_of, combinations, parse_vary
 from support import sweep_tools
 from support.command_line import run
 from support.sweep_tools import KERNELS, VARY, info, record
@@ -59,6 +60,9 @@ def test_a_range_rises_by_the_same_factor() -> None:
     ("text", "message"),
     [
         ("limit", "not key=values"),
+        # Neither does the kernel take a part of a unit, or MB.
+        ("limit=1.5G,2G", "1.5G is no size"),
+        ("limit=64MB..128MB", "'64MB' is neither a number nor a size"),
         ("limit=", "not key=values"),
         ("=1..2", "not key=values"),
         ("limit=512M..64M", "reversed"),
@@ -281,47 +285,62 @@ def test_a_boot_that_went_wrong_is_marked_and_named() -> None:
     assert "note: limit=8M zipf=0.8: 6.12 boot 0: was killed" in text
 
 
-def drawn(whole: Sweep, path: Path) -> str:
-    sweep_plot.write_plot(whole, "6.12", path)
-    return path.read_text()
+def drawn(whole: Sweep) -> str:
+    drawing = sweep_plot(whole)
+    assert drawing
+    return drawing
 
 
-def test_curves_are_over_memory_with_a_panel_for_each_other_value(tmp_path: Path) -> None:
+def test_curves_are_over_memory_with_a_panel_for_each_other_value() -> None:
     vary: dict[str, list[Value]] = {"zipf": [0.8, 1.2], "limit": ["512K", "16M", "2G"]}
     whole = sweep_tools.sweep(vary)
-    assert sweep_plot.x_key(whole) == "limit"
-    svg = drawn(whole, tmp_path / "s.svg")
+    assert axis_of(whole.vary) == "limit"
+    svg = drawn(whole)
     for text in (*KERNELS, "zipf=0.8", "zipf=1.2", "512K", "16M", "2G", "ops/s ↑"):
         assert f">{text}</text>" in svg
-    table = sweep_tables.metric_tables(whole, "6.12")[0]
-    rows = sweep_plot.rows_of(whole, table)
+    charts = sweep_charts(whole, Palette(KERNELS), "key")
+    assert [chart.title for chart in charts][:2] == ["ops/s ↑, zipf 0.8", "ops/s ↑, zipf 1.2"]
+    rows = charts[2].spec["data"]["values"]
     assert rows[0] == {
-        "x": 0.5, "kernel": "6.12", "panel": "zipf=0.8",
-        "median": 1000, "low": 1000, "high": 1000, "went": "well",
+        "x": 512 << 10, "l": "512K", "k": "6.12", "p": "zipf=0.8",
+        "y": 1000, "lo": 1000, "hi": 1000, "w": False,
     }  # fmt: skip
-    assert len(rows) == 2 * 6
+    assert len(rows) == 6
 
 
-def test_words_are_an_axis_too(tmp_path: Path) -> None:
+def test_a_boot_that_went_wrong_is_hollow_and_ranges_are_over_boots() -> None:
+    whole = sweep_tools.sweep()
+    assert "hollow: a boot went wrong" not in drawn(whole)
+    first = whole.points[0]
+    boots = [record("6.12", 7, 0, "was killed"), record("6.12", 9, 1), first.run.raw[1]]
+    run = first.run.model_copy(update={"raw": boots})
+    whole.points[0] = first.model_copy(update={"run": run})
+    assert "hollow: a boot went wrong" in drawn(whole)
+    chart = sweep_charts(whole, Palette(KERNELS), "key")[2]
+    assert chart.note == "Hollow: a boot went wrong."
+    row = chart.spec["data"]["values"][0]
+    assert (row["lo"], row["y"], row["hi"], row["w"]) == (7, 8, 9, True)
+
+
+def test_words_are_an_axis_too() -> None:
     vary: dict[str, list[Value]] = {"disk.preset": ["nvme", "hdd"]}
-    svg = drawn(sweep_tools.sweep(vary), tmp_path / "s.svg")
+    svg = drawn(sweep_tools.sweep(vary))
     # In the order asked for.
     assert 0 < svg.index(">nvme</text>") < svg.index(">hdd</text>")
 
 
-def test_without_figures_there_is_no_plot_and_a_table_of_notes(tmp_path: Path) -> None:
+def test_without_figures_there_is_no_plot_and_a_table_of_notes() -> None:
     whole = sweep_tools.sweep()
     lost = BootRecord(kernel="6.12", boot=0, seed=1, metrics={}, problems=["was killed"])
     run = whole.points[0].run.model_copy(update={"raw": [lost]})
     whole.points[:] = [whole.points[0].model_copy(update={"run": run})]
-    assert not sweep_plot.write_plot(whole, "6.12", tmp_path / "s.svg")
-    assert list(tmp_path.iterdir()) == []
+    assert sweep_plot(whole) is None
     assert "6.12 boot 0: was killed" in sweep_tables.render(whole, "table", baseline="6.12")
 
 
-def test_one_sweep_gives_one_plot(tmp_path: Path) -> None:
+def test_one_sweep_gives_one_plot() -> None:
     whole = sweep_tools.sweep()
-    assert drawn(whole, tmp_path / "a.svg") == drawn(whole, tmp_path / "b.svg")
+    assert drawn(whole) == drawn(whole)
 
 
 @pytest.mark.parametrize(

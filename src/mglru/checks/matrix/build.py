@@ -19,7 +19,8 @@ from mglru.checks.matrix.config import Configuration
 from mglru.checks.matrix.messages import Message, read_messages
 from mglru.checks.matrix.objects import enabled_objects, sources_of
 from mglru.core import process
-from mglru.core.paths import cache_dir, locked, staged
+from mglru.core.cache import made
+from mglru.core.paths import cache_dir, locked
 from mglru.core.ui import Ui
 from mglru.series.listing import Series
 from mglru.series.overlay import touched_files
@@ -107,14 +108,11 @@ def compile_side(task: Task, ui: Ui) -> Side:
         LabError: a patch does not apply, the configuration cannot be had, or make fails before
             there is something to compile.
     """
-    kept = cache_dir("matrix") / task.key
-    with locked(kept):
-        if (kept / _RESULT).is_file():
-            return _read(kept / _RESULT)
-        side = _compile(task, ui)
-        with staged(kept) as staging:
-            (staging / _RESULT).write_text(json.dumps(asdict(side), indent=1))
-    return side
+
+    def make(staging: Path) -> None:
+        (staging / _RESULT).write_text(json.dumps(asdict(_compile(task, ui)), indent=1))
+
+    return _read(made(cache_dir("matrix") / task.key, make) / _RESULT)
 
 
 def _read(path: Path) -> Side:

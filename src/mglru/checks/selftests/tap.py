@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reading what kselftests print: TAP lines, or nothing but an exit status."""
+"""Reading what kselftests print: TAP lines, or nothing but an exit status.
+
+Not with the kernel's own parser, which reads what KUnit prints (`checks/ktap.py`): it finds nothing
+without a `TAP version` line, which the programs of cgroups do not print; it does not see
+`ok 4 # SKIP name`, which is how kselftest.h writes what was skipped; and it takes an expected
+failure (XFAIL) for one.
+"""
 
 from __future__ import annotations
 

@@ -13,9 +13,10 @@ from mglru.cli.common import machine_option, source_option
 from mglru.cli.kernel.deb import deb
 from mglru.cli.kernel.kunit import kunit
 from mglru.cli.kernel.selftests import selftests
-from mglru.core import cleaning
+from mglru.cli.lazy import Group
+from mglru.core import cleaning, paths
 from mglru.core.errors import UsageError
-from mglru.core.paths import PATCHES, cache_dir
+from mglru.core.paths import cache_dir
 from mglru.core.sizes import shown
 from mglru.core.ui import Ui
 from mglru.debian import packages
@@ -26,7 +27,7 @@ from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId
 from mglru.source.trees import get_source
 
 
-@click.group()
+@click.group(cls=Group)
 def kernel() -> None:
     """Kernels: fetch, build, work on, test, clean up."""
 
@@ -103,7 +104,7 @@ def export(name: str, origin: Path | None, mbox: Path | None) -> None:
     source = origin or _tree_path(identity)
     if not source.is_dir():
         raise UsageError(f"{source}: no such tree", next_step=f"./mglru kernel tree {name}")
-    for line in export_tree(source, identity.base, PATCHES / identity.base, mbox):
+    for line in export_tree(source, identity.base, paths.PATCHES / identity.base, mbox):
         click.echo(line)
 
 

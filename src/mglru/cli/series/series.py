@@ -13,6 +13,7 @@ from mglru.build.recipe import make_recipe
 from mglru.checks.releases.tested import describe_source
 from mglru.checks.series_check import CheckLine, check_series, compiler_warnings
 from mglru.cli.common import report_failures, settings_option, source_option, terminal
+from mglru.cli.lazy import Group
 from mglru.cli.series.matrix import check_matrices
 from mglru.cli.series.tested import tested
 from mglru.core.errors import ExitCode, UsageError
@@ -31,7 +32,7 @@ from mglru.study import waterfall_table
 from mglru.study.waterfall import Waterfall, make_waterfall, prefixes
 
 
-@click.group()
+@click.group(cls=Group)
 def series() -> None:
     """The patch series: check it, and see what each patch does."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import click
 
+from mglru.cli.lazy import Group
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.study.cluster import serve as cluster_serve
@@ -13,7 +14,7 @@ from mglru.study.cluster.client import check_address
 PORT = 8786
 
 
-@click.group()
+@click.group(cls=Group)
 def cluster() -> None:
     """Many machines for one sweep: a scheduler, and a worker on each machine.
 

@@ -17,7 +17,6 @@ from mglru.results.baseline import baseline_of
 from mglru.results.output_file import STDOUT
 from mglru.source.kernel_id import parse_list
 from mglru.study.cluster.client import check_address
-from mglru.study.sweep import plot as sweep_plot
 from mglru.study.sweep import tables as sweep_tables
 from mglru.study.sweep.boots import (
     Plan,
@@ -43,6 +42,34 @@ def _check_cluster(scheduler: str | None, own: Sequence[Path]) -> None:
             "--source is a tree of this machine, which the workers of a cluster do not have",
             next_step="leave out --scheduler, or --source",
         )
+
+
+def _check_plot(path: Path) -> None:
+    """Refuse a file that no plot can be written to, before there is anything to plot.
+
+    Raises:
+        UsageError: not an .svg, or in no directory.
+    """
+    if path.suffix != ".svg":
+        raise UsageError(f"--plot {path}: plots are SVG", next_step="name a file that ends in .svg")
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"--plot {path}: no such directory", next_step="make it first")
+
+
+def _draw(sweep: Sweep, path: Path) -> bool:
+    """Write the curves of a sweep; return whether there was anything to draw.
+
+    Raises:
+        LabError: the file cannot be written.
+    """
+    # What draws takes longer to import than the rest.
+    from mglru.report.charts.sweep import sweep_plot  # noqa: PLC0415
+    from mglru.report.page import write  # noqa: PLC0415
+
+    drawing = sweep_plot(sweep)
+    if drawing:
+        write(drawing, path)
+    return bool(drawing)
 
 
 @click.command()
@@ -118,7 +145,7 @@ def sweep(
     plan = Plan(name, vary, settings, ids, boots, seed, ids[0] if kernels else "")
     sweeper = Sweeper(plan, chosen, own_sources, scheduler, ui)
     if plot:
-        sweep_plot.check_path(plot)
+        _check_plot(plot)
     path = json_file or f"mglru-sweep-{name}.json"
     result = make_sweep(sweeper, plan, path, old_sweep(path, anew=anew), ui)
     baseline = baseline_of(ids, plan.baseline)
@@ -126,8 +153,7 @@ def sweep(
         _show(result, form, baseline)
         ui.note(f"Results: {path}")
     if plot:
-        drawn = sweep_plot.write_plot(result, baseline, plot)
-        ui.note(f"Plot: {plot}" if drawn else "No plot: no boot gave a figure")
+        ui.note(f"Plot: {plot}" if _draw(result, plot) else "No plot: no boot gave a figure")
     return _exit_code(result, shown=path != STDOUT, ui=ui)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import altair as alt
+
 from mglru.core import stats
 from mglru.core.figures import number
 from mglru.report.charts.palette import Palette
-from mglru.report.charts.vega import Chart, Spec, base, tip
+from mglru.report.charts.vega import Chart, Row, Spec, rows, spec_of, tip
 from mglru.results.tables import times
 from mglru.study.bound.bound import distance
 from mglru.study.bound.file import Bound
@@ -60,7 +62,7 @@ def bound_chart(bound: Bound, palette: Palette, key: str) -> Chart | None:
     found = distances(bound)
     if not any(each.misses for each in found):
         return None
-    bars: list[Spec] = [
+    bars: list[Row] = [
         {
             "n": each.name,
             "r": each.misses,
@@ -82,34 +84,26 @@ def bound_chart(bound: Bound, palette: Palette, key: str) -> Chart | None:
     )
 
 
-def _spec(bars: list[Spec]) -> Spec:
+def _spec(bars: list[Row]) -> Spec:
     highest = max(bar["r"] for bar in bars)
-    y = {"field": "n", "type": "nominal", "sort": [bar["n"] for bar in bars], "title": None}
-    x = {
-        "field": "r",
-        "type": "quantitative",
-        "title": None,
-        "axis": {"format": "~s", "tickCount": 5},
-        # room for the words at the end of the longest bar
-        "scale": {"domain": [0, highest * 1.75], "nice": False},
-    }
-    return {
-        **base(bars),
-        "height": 22 * len(bars),
-        "encoding": {"y": y},
-        "layer": [
-            {
-                "mark": {"type": "bar", "height": {"band": 0.72}, "cornerRadiusEnd": 2},
-                "encoding": {
-                    "x": x,
-                    "color": {"field": "c", "type": "nominal", "scale": None},
-                    "fillOpacity": {"field": "o", "type": "quantitative", "scale": None},
-                    "tooltip": [tip("n", "name"), tip("w", "what"), tip("t", "misses")],
-                },
-            },
-            {
-                "mark": {"type": "text", "align": "left", "dx": 5, "baseline": "middle"},
-                "encoding": {"x": x, "text": {"field": "t"}},
-            },
-        ],
-    }
+    drawn = (
+        alt.Chart()
+        .mark_bar(height=alt.RelativeBandSize(band=0.72), cornerRadiusEnd=2)
+        .encode(
+            color=alt.Color("c:N", scale=None),
+            fillOpacity=alt.FillOpacity("o:Q", scale=None),
+            tooltip=[tip("n", "name"), tip("w", "what"), tip("t", "misses")],
+        )
+    )
+    words = alt.Chart().mark_text(align="left", dx=5, baseline="middle").encode(text="t:N")
+    chart = alt.layer(drawn, words, data=rows(bars)).encode(
+        y=alt.Y("n:N", sort=[bar["n"] for bar in bars], title=None),
+        x=alt.X(
+            "r:Q",
+            title=None,
+            axis=alt.Axis(format="~s", tickCount=5),
+            # room for the words at the end of the longest bar
+            scale=alt.Scale(domain=[0, highest * 1.75], nice=False),
+        ),
+    )
+    return spec_of(chart, 22 * len(bars))

@@ -5,12 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import altair as alt
 import numpy as np
 
 from mglru.guest.latency import Histogram
 from mglru.report.charts.palette import Palette
 from mglru.report.charts.thin import rounded
-from mglru.report.charts.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip
+from mglru.report.charts.vega import (
+    Chart,
+    Row,
+    Spec,
+    by_kernel,
+    dashes,
+    hover,
+    rows,
+    slug,
+    spec_of,
+    tip,
+)
 from mglru.results.compare import Named
 
 POINTS = 56
@@ -56,7 +68,7 @@ def _merged(each: Named, kernel: str, name: str) -> Histogram:
     return Histogram.decode(*(boot.latency[name] for boot in boots if name in boot.latency))
 
 
-def _curve(kernel: str, histogram: Histogram) -> Spec:
+def _curve(kernel: str, histogram: Histogram) -> Row:
     """Return percentiles up to the one that a single sample stands for."""
     rarest = min(max(histogram.total, 2), RAREST)
     rarities = np.geomspace(1, rarest, POINTS)
@@ -64,48 +76,43 @@ def _curve(kernel: str, histogram: Histogram) -> Spec:
     return {"k": kernel, "x": [rounded(float(r)) for r in rarities], "y": values}
 
 
-def _spec(curves: list[Spec], palette: Palette) -> Spec:
+def _spec(curves: list[Row], palette: Palette) -> Spec:
     kernels = [curve["k"] for curve in curves]
     highest = max(curve["y"][-1] for curve in curves)
     labels = " : ".join(f"datum.value == {at} ? '{name} %'" for at, name in RARITY_TICKS.items())
     right = max(curve["x"][-1] for curve in curves)
-    return {
-        **base(curves),
-        "height": 230,
-        "transform": [
-            {"flatten": ["x", "y"]},
-            {"calculate": "format(100 - 100 / datum.x, '.6~r')", "as": "p"},
-        ],
-        "layer": [
-            {
-                "mark": {"type": "line", "interpolate": "monotone", "clip": True},
-                "encoding": {"strokeDash": dashes(kernels, palette)},
-            },
+    rarities = alt.Axis(
+        values=[at for at in RARITY_TICKS if at <= right],
+        labelExpr=f"{labels} : ''",
+        labelOverlap=False,
+        grid=False,
+    )
+    microseconds = alt.Axis(
+        values=[at for at in MICROSECOND_TICKS if at <= highest], labelExpr=MICROSECONDS
+    )
+    lines = alt.Chart().mark_line(interpolate="monotone", clip=True)
+    chart = (
+        alt.layer(
+            lines.encode(strokeDash=dashes(kernels, palette)),
             hover(tip("k", "kernel"), tip("p", "percentile"), tip("y", "µs", number=",")),
-        ],
-        "encoding": {
-            "x": {
-                "field": "x",
-                "type": "quantitative",
-                "title": "percentile",
-                "scale": {"type": "log", "domain": [1, right], "nice": False},
-                "axis": {
-                    "values": [at for at in RARITY_TICKS if at <= right],
-                    "labelExpr": f"{labels} : ''",
-                    "labelOverlap": False,
-                    "grid": False,
-                },
-            },
-            "y": {
-                "field": "y",
-                "type": "quantitative",
-                "title": None,
-                "scale": {"type": "symlog", "constant": 10, "domain": [0, highest * 1.1]},
-                "axis": {
-                    "values": [at for at in MICROSECOND_TICKS if at <= highest],
-                    "labelExpr": MICROSECONDS,
-                },
-            },
-            "color": by_kernel(kernels, palette),
-        },
-    }
+            data=rows(curves),
+        )
+        .transform_flatten(["x", "y"])
+        .transform_calculate(p="format(100 - 100 / datum.x, '.6~r')")
+        .encode(
+            x=alt.X(
+                "x:Q",
+                title="percentile",
+                scale=alt.Scale(type="log", domain=[1, right], nice=False),
+                axis=rarities,
+            ),
+            y=alt.Y(
+                "y:Q",
+                title=None,
+                scale=alt.Scale(type="symlog", constant=10, domain=[0, highest * 1.1]),
+                axis=microseconds,
+            ),
+            color=by_kernel(kernels, palette),
+        )
+    )
+    return spec_of(chart, 230)

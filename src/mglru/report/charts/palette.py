@@ -9,7 +9,7 @@ differ by dashes and shapes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mglru.core.errors import UsageError
@@ -71,6 +71,14 @@ DASHES = {"classic": [6, 3], "newest": [2, 2], "extra1": [8, 2, 2, 2], "extra3":
 SHAPES = {"classic": "square", "newest": "diamond", "ours": "circle", "stock": "cross"}
 
 
+Paint = Callable[[str], str]
+
+
+def css(name: str) -> str:
+    """Return a colour as the page's style sheet knows it."""
+    return f"var(--{name})"
+
+
 @dataclass(frozen=True)
 class Look:
     """How a kernel is drawn: the name of its colour, its line's dashes, its point's shape."""
@@ -82,7 +90,7 @@ class Look:
     @property
     def css(self) -> str:
         """The colour, as the page's style sheet knows it."""
-        return f"var(--{self.colour})"
+        return css(self.colour)
 
     @property
     def dash_css(self) -> str:

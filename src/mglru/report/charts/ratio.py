@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import altair as alt
+
 from mglru.core.figures import number
 from mglru.report.charts.palette import Palette
-from mglru.report.charts.vega import Chart, Spec, base, by_kernel, tip
-from mglru.results.compare import Comparison, Row
+from mglru.report.charts.vega import Chart, Row, Spec, rows, spec_of, tip
+from mglru.results import compare
+from mglru.results.compare import Comparison
 from mglru.results.tables import ARROWS, times
 
 PUBLISHED = "published"
@@ -39,7 +46,7 @@ def ratio_chart(comparison: Comparison, palette: Palette, key: str) -> Chart | N
     )
 
 
-def _bars(comparison: Comparison, row: Row) -> list[Spec]:
+def _bars(comparison: Comparison, row: compare.Row) -> list[Row]:
     found = [
         _bar(row, comparison.columns[at].label, cell.ratio)
         | {"v": number(cell.median)}
@@ -56,11 +63,11 @@ def _bars(comparison: Comparison, row: Row) -> list[Spec]:
     return found
 
 
-def _bar(row: Row, kernel: str, ratio: float) -> Spec:
+def _bar(row: compare.Row, kernel: str, ratio: float) -> Row:
     return {"m": heading(row), "k": kernel, "r": _clamp(ratio), "t": times(ratio)}
 
 
-def heading(row: Row) -> str:
+def heading(row: compare.Row) -> str:
     """Return what a chart calls a metric, with the arrow of its better direction."""
     return f"{row.label} {ARROWS[row.better]}" if row.better else row.label
 
@@ -69,87 +76,78 @@ def _clamp(ratio: float) -> float:
     return round(min(max(ratio, SMALLEST), LARGEST), 4)
 
 
-def _spec(bars: list[Spec], names: list[str], palette: Palette) -> Spec:
+def _spec(bars: list[Row], names: list[str], palette: Palette) -> Spec:
     metrics = list(dict.fromkeys(bar["m"] for bar in bars))
-    x = _axis(bars)
-    bands = {"paddingInner": 0.22, "paddingOuter": 0.08}
-    return {
-        **base(bars),
-        "height": BAR * len(metrics) * len(names),
-        "encoding": {
-            "y": {"field": "m", "type": "nominal", "sort": metrics, "title": None, "scale": bands},
-            "yOffset": {
-                "field": "k",
-                "sort": names,
-                "scale": {"domain": names, "paddingInner": 0.2},
-            },
-        },
-        "layer": [
-            _bars_layer(x, _colour(names, palette)),
-            {
-                "transform": [{"filter": "isValid(datum.lo)"}],
-                "mark": {"type": "rule", "stroke": "var(--ink)", "strokeWidth": 1.2},
-                "encoding": {"x": {**x, "field": "lo"}, "x2": {"field": "hi"}},
-            },
-            _labels("datum.r >= 1", "left", x),
-            _labels("datum.r < 1", "right", x),
-            {
-                "data": {"values": [{}]},
-                "mark": {"type": "rule", "stroke": "var(--ink)", "strokeWidth": 1},
-                "encoding": {
-                    "x": {"datum": 1, "scale": x["scale"]},
-                    "y": None,
-                    "yOffset": None,
-                },
-            },
-        ],
-    }
+    bands = alt.Scale(paddingInner=0.22, paddingOuter=0.08)
+    offsets = alt.Scale(domain=names, paddingInner=0.2)
+    chart = alt.Chart().encode(
+        y=alt.Y("m:N", sort=metrics, title=None, scale=bands),
+        yOffset=alt.YOffset("k:N", sort=names, scale=offsets),
+    )
+    scale, axis = _scale(bars), alt.Axis(values=TICKS, format="~g", title=None)
+    x = partial(alt.X, type="quantitative", scale=scale, axis=axis)
+    interval = (
+        chart.transform_filter("isValid(datum.lo)")
+        .mark_rule(stroke="var(--ink)", strokeWidth=1.2)
+        .encode(x=x(field="lo"), x2="hi")
+    )
+    one = (
+        alt.Chart(rows([{}]))
+        .mark_rule(stroke="var(--ink)", strokeWidth=1)
+        .encode(x=alt.XDatum(1, scale=scale))
+    )
+    return spec_of(
+        alt.layer(
+            _bars_layer(chart, x, _colour(names, palette)),
+            interval,
+            _labels(chart, "datum.r >= 1", "left", x),
+            _labels(chart, "datum.r < 1", "right", x),
+            one,
+            data=rows(bars),
+        ),
+        BAR * len(metrics) * len(names),
+    )
 
 
-def _axis(bars: list[Spec]) -> Spec:
+def _scale(bars: list[Row]) -> alt.Scale:
     ends = [bar[end] for bar in bars for end in ("r", "lo", "hi") if end in bar]
     least, most = min(0.7, *ends), max(1.4, *ends)
     room = (most / least) ** ROOM_FOR_LABELS
-    return {
-        "field": "r",
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [least / room, most * room], "nice": False},
-        "axis": {"values": TICKS, "format": "~g", "title": None},
-    }
+    return alt.Scale(type="log", domain=[least / room, most * room], nice=False)
 
 
-def _colour(names: list[str], palette: Palette) -> Spec:
+def _colour(names: list[str], palette: Palette) -> alt.Color:
     kernels = [name for name in names if name != PUBLISHED]
-    colour = by_kernel([*kernels, PUBLISHED], palette)
-    colour["scale"]["range"][-1] = "var(--published)"
-    return colour
+    looks = [palette.look(kernel).css for kernel in kernels]
+    scale = alt.Scale(domain=[*kernels, PUBLISHED], range=[*looks, "var(--published)"])
+    return alt.Color("k:N", scale=scale, legend=None)
 
 
-def _bars_layer(x: Spec, colour: Spec) -> Spec:
+def _bars_layer(chart: alt.Chart, x: Callable[..., alt.X], colour: alt.Color) -> alt.Chart:
     """Draw the bars; what is published is an outline: it was not measured here."""
-    published = f"datum.k === '{PUBLISHED}'"
-    tips = [tip("m", "metric"), tip("k", "kernel"), tip("t", "ratio"), tip("v", "median")]
-    return {
-        "mark": {"type": "bar", "cornerRadiusEnd": 2},
-        "encoding": {
-            "x": x,
-            "x2": {"datum": 1},
-            "color": colour,
-            "fillOpacity": {"condition": {"test": published, "value": 0}, "value": 1},
-            "strokeWidth": {"condition": {"test": published, "value": 1.2}, "value": 0},
-            "stroke": {"value": "var(--published)"},
-            "tooltip": tips,
-        },
-    }
+    published = alt.when(alt.datum.k == PUBLISHED)
+    layer: alt.Chart = chart.mark_bar(cornerRadiusEnd=2).encode(
+        x=x(field="r"),
+        x2=alt.X2Datum(1),
+        color=colour,
+        fillOpacity=published.then(alt.value(0)).otherwise(alt.value(1)),
+        strokeWidth=published.then(alt.value(1.2)).otherwise(alt.value(0)),
+        stroke=alt.value("var(--published)"),
+        tooltip=[tip("m", "metric"), tip("k", "kernel"), tip("t", "ratio"), tip("v", "median")],
+    )
+    return layer
 
 
-def _labels(test: str, align: str, x: Spec) -> Spec:
+def _labels(
+    chart: alt.Chart, test: str, align: Literal["left", "right"], x: Callable[..., alt.X]
+) -> alt.Chart:
     """Write the ratio beside its bar, or beside the interval where that reaches further."""
     dx, end, further = (6, "hi", "max") if align == "left" else (-6, "lo", "min")
     place = f"isValid(datum.{end}) ? {further}(datum.r, datum.{end}) : datum.r"
-    text = {"type": "text", "align": align, "dx": dx, "baseline": "middle", "fontSize": 10.5}
-    return {
-        "transform": [{"filter": test}, {"calculate": place, "as": "end"}],
-        "mark": text,
-        "encoding": {"x": {**x, "field": "end"}, "text": {"field": "t", "type": "nominal"}},
-    }
+    layer: alt.Chart = (
+        chart.transform_filter(test)
+        .transform_calculate(end=place)
+        .mark_text(align=align, dx=dx, baseline="middle", fontSize=10.5)
+        .encode(x=x(field="end"), text="t:N")
+    )
+    return layer

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+
+import altair as alt
 
 from mglru.core.figures import factor, number
-from mglru.report.charts.palette import Palette
+from mglru.report.charts.palette import Paint, Palette, css
 from mglru.report.charts.ratio import heading
-from mglru.report.charts.vega import Chart, Spec, tip
+from mglru.report.charts.vega import Chart, Drawing, Row, by_kernel, rows, shapes, spec_of, tip
 from mglru.report.summary import Line, Summary
 from mglru.results.compare import Cell
 from mglru.results.tables import times
@@ -19,13 +22,8 @@ LEAST, MOST = 0.2, 10.0
 ROOM_FOR_WORDS = 2.1
 TICKS = [0.2, 0.5, 1, 2, 5, 10]
 ROW = 25
-
-Paint = Callable[[str], str]
-
-
-def css(name: str) -> str:
-    """Return a colour as the page's style sheet knows it."""
-    return f"var(--{name})"
+SCALE = alt.Scale(type="log", domain=[LEAST / ROOM_FOR_WORDS, MOST * ROOM_FOR_WORDS], nice=False)
+AXIS = alt.Axis(values=TICKS, labelExpr="datum.value + 'x'", title=None, orient="top")
 
 
 def summary_charts(summary: Summary, palette: Palette) -> list[Chart]:
@@ -53,13 +51,13 @@ def _chart(
         title,
         f"Dots: for each experiment how many times as good as {base} the kernels "
         f"{', '.join(summary.kernels)} are. The table below has the ratios.",
-        {"width": "container", **spec(dots, summary.kernels, palette, css, base)},
+        spec_of(spec(dots, summary.kernels, palette, base), height_of(dots)),
         note=f"Times as good as {base}: to the right is better. Logarithmic; an arrow points "
         "to what lies beyond.",
     )
 
 
-def dots_of(line: Line, kernels: Sequence[str]) -> list[Spec]:
+def dots_of(line: Line, kernels: Sequence[str]) -> list[Row]:
     """Return the points of one experiment."""
     found = []
     for kernel in kernels:
@@ -91,92 +89,66 @@ def _beyond(line: Line, cell: Cell, times_as_good: float) -> str:
 
 
 def spec(
-    dots: Sequence[Spec], kernels: Sequence[str], palette: Palette, paint: Paint, base: str
-) -> Spec:
-    """Return the chart of some points, in colours that `paint` gives by name."""
+    dots: Sequence[Row],
+    kernels: Sequence[str],
+    palette: Palette,
+    base: str,
+    paint: Paint = css,
+    legend: alt.Legend | None = None,
+) -> Drawing:
+    """Return the chart of some points.
+
+    Args:
+        dots: from `dots_of`.
+        kernels: in the order of the points of a row.
+        palette: which look each has.
+        base: what they are compared with.
+        paint: gives a colour by its name.
+        legend: of colours and shapes, which the page has outside of its charts.
+    """
     experiments = list(dict.fromkeys(dot["e"] for dot in dots))
-    labels = {"grid": True, "gridDash": [1, 3], "labelColor": paint("ink")}
-    return {
-        "data": {"values": list(dots)},
-        "height": ROW * len(experiments),
-        "encoding": {
-            "y": {
-                "field": "e",
-                "type": "nominal",
-                "sort": experiments,
-                "title": None,
-                "axis": labels,
-            },
-            "yOffset": {"field": "k", "sort": list(kernels), "scale": {"domain": list(kernels)}},
-        },
-        "layer": [_one(paint), *_sticks(kernels, palette, paint, base), *_words(paint)],
-    }
+    labels = alt.Axis(grid=True, gridDash=[1, 3], labelColor=paint("ink"))
+    chart = alt.Chart().encode(
+        y=alt.Y("e:N", sort=experiments, title=None, axis=labels),
+        yOffset=alt.YOffset("k:N", sort=list(kernels), scale=alt.Scale(domain=list(kernels))),
+        x=alt.X("f:Q", scale=SCALE, axis=AXIS),
+    )
+    one = (
+        alt.Chart(rows([{}]))
+        .mark_rule(stroke=paint("muted"), strokeWidth=1.2)
+        .encode(x=alt.XDatum(1, scale=SCALE, axis=AXIS))
+    )
+    sticks = _sticks(
+        chart.encode(color=by_kernel(kernels, palette, paint, legend)),
+        shapes(kernels, palette, legend),
+        base,
+    )
+    return alt.layer(one, *sticks, *_words(chart, paint), data=rows(dots))
 
 
-def _x() -> Spec:
-    domain = [LEAST / ROOM_FOR_WORDS, MOST * ROOM_FOR_WORDS]
-    axis = {"values": TICKS, "labelExpr": "datum.value + 'x'", "title": None, "orient": "top"}
-    scale = {"type": "log", "domain": domain, "nice": False}
-    return {"field": "f", "type": "quantitative", "scale": scale, "axis": axis}
+def height_of(dots: Sequence[Row]) -> int:
+    """Return the height of a chart of points."""
+    return ROW * len({dot["e"] for dot in dots})
 
 
-def _one(paint: Paint) -> Spec:
-    """Draw the line where a kernel is as good as the baseline."""
-    x = _x()
-    return {
-        "data": {"values": [{}]},
-        "mark": {"type": "rule", "stroke": paint("muted"), "strokeWidth": 1.2},
-        "encoding": {
-            "x": {"datum": 1, "scale": x["scale"], "axis": x["axis"]},
-            "y": None,
-            "yOffset": None,
-        },
-    }
-
-
-def _sticks(kernels: Sequence[str], palette: Palette, paint: Paint, base: str) -> list[Spec]:
+def _sticks(chart: alt.Chart, shape: alt.Shape, base: str) -> list[alt.Chart]:
     """Draw a stick from 1 to each point, the point, and an arrow where it lies beyond."""
-    domain = list(kernels)
-    looks = [palette.look(kernel) for kernel in kernels]
-    kind = {"field": "k", "type": "nominal", "legend": None}
-    colours = {"domain": domain, "range": [paint(look.colour) for look in looks]}
-    colour = {**kind, "scale": colours}
-    shape = {**kind, "scale": {"domain": domain, "range": [look.shape for look in looks]}}
-    arrow = {
-        "condition": {"test": "datum.f > 1", "value": "triangle-right"},
-        "value": "triangle-left",
-    }
+    right = alt.when("datum.f > 1").then(alt.value("triangle-right"))
+    arrow = right.otherwise(alt.value("triangle-left"))
     tips = [tip("e", "experiment"), tip("m", "metric"), tip("k", "kernel")]
     tips += [tip("t", f"ratio to {base}"), tip("v", "median")]
-    point = {"type": "point", "filled": True, "size": 46, "opacity": 1}
-    common = {"x": _x(), "color": colour}
+    points = chart.mark_point(filled=True, size=46, opacity=1).encode(tooltip=tips)
     return [
-        {
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5},
-            "encoding": {**common, "x2": {"datum": 1}},
-        },
-        {
-            "transform": [{"filter": "!datum.b"}],
-            "mark": point,
-            "encoding": {**common, "shape": shape, "tooltip": tips},
-        },
-        {
-            "transform": [{"filter": "datum.b"}],
-            "mark": point,
-            "encoding": {**common, "shape": arrow, "tooltip": tips},
-        },
+        chart.mark_rule(strokeWidth=2, opacity=0.5).encode(x2=alt.X2Datum(1)),
+        points.transform_filter("!datum.b").encode(shape=shape),
+        points.transform_filter("datum.b").encode(shape=arrow),
     ]
 
 
-def _words(paint: Paint) -> list[Spec]:
+def _words(chart: alt.Chart, paint: Paint) -> list[alt.Chart]:
     """Say beside the arrows what they stand for."""
-    words = {"type": "text", "baseline": "middle", "fontSize": 10, "color": paint("ink")}
-    sides = (("datum.f > 1", "left", 8), ("datum.f < 1", "right", -8))
+    words = partial(chart.mark_text, baseline="middle", fontSize=10, color=paint("ink"))
     return [
-        {
-            "transform": [{"filter": f"datum.b && {test}"}],
-            "mark": {**words, "align": align, "dx": dx},
-            "encoding": {"x": _x(), "text": {"field": "w", "type": "nominal"}},
-        }
-        for test, align, dx in sides
+        words(align="left", dx=8).transform_filter("datum.b && datum.f > 1").encode(text="w:N"),
+        words(align="right", dx=-8).transform_filter("datum.b && datum.f < 1").encode(text="w:N"),
     ]

@@ -6,10 +6,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import altair as alt
+
 from mglru.guest.counters import PAGE_BYTES
 from mglru.report.charts.palette import Palette
 from mglru.report.charts.thin import evenly, extremes, rounded
-from mglru.report.charts.vega import Chart, Spec, base, by_kernel, dashes, hover, slug, tip
+from mglru.report.charts.vega import (
+    Chart,
+    Row,
+    Spec,
+    by_kernel,
+    dashes,
+    hover,
+    rows,
+    slug,
+    spec_of,
+    tip,
+)
 from mglru.results.compare import Named
 
 POINTS_OF_A_GAUGE = 72
@@ -117,7 +130,7 @@ def _line_chart(line: Line, found: Sequence[Track], palette: Palette, key: str) 
     return Chart(name, title, alt, _line_spec(curves, palette, line.form))
 
 
-def _curve(track: Track, values: Sequence[float], line: Line) -> Spec:
+def _curve(track: Track, values: Sequence[float], line: Line) -> Row:
     sums, gauges = POINTS_OF_A_SUM, POINTS_OF_A_GAUGE
     kept = evenly(len(values), sums) if line.grows else extremes(values, gauges)
     return {
@@ -127,40 +140,31 @@ def _curve(track: Track, values: Sequence[float], line: Line) -> Spec:
     }
 
 
-def _seconds() -> Spec:
-    axis = {"grid": False, "tickCount": 5}
-    return {
-        "field": "x",
-        "type": "quantitative",
-        "title": "seconds",
-        "axis": axis,
-        "scale": {"nice": False},
-    }
+def _seconds() -> alt.X:
+    axis = alt.Axis(grid=False, tickCount=5)
+    return alt.X("x:Q", title="seconds", axis=axis, scale=alt.Scale(nice=False))
 
 
-def _line_spec(curves: list[Spec], palette: Palette, form: str) -> Spec:
+def _line_spec(curves: list[Row], palette: Palette, form: str) -> Spec:
     kernels = [curve["k"] for curve in curves]
-    return {
-        **base(curves),
-        "height": HEIGHT,
-        "transform": [{"flatten": ["x", "y"]}],
-        "layer": [
-            {
-                "mark": {"type": "line", "strokeWidth": 1.6},
-                "encoding": {"strokeDash": dashes(kernels, palette)},
-            },
+    chart = (
+        alt.layer(
+            alt.Chart().mark_line(strokeWidth=1.6).encode(strokeDash=dashes(kernels, palette)),
             hover(tip("k", "kernel"), tip("x", "seconds"), tip("y", "", number=",~r")),
-        ],
-        "encoding": {
-            "x": _seconds(),
-            "y": {"field": "y", "type": "quantitative", "title": None, "axis": _few_ticks(form)},
-            "color": by_kernel(kernels, palette),
-        },
-    }
+            data=rows(curves),
+        )
+        .transform_flatten(["x", "y"])
+        .encode(
+            x=_seconds(),
+            y=alt.Y("y:Q", title=None, axis=_few_ticks(form)),
+            color=by_kernel(kernels, palette),
+        )
+    )
+    return spec_of(chart, HEIGHT)
 
 
-def _few_ticks(form: str) -> Spec:
-    return {"tickCount": 4, "format": form}
+def _few_ticks(form: str) -> alt.Axis:
+    return alt.Axis(tickCount=4, format=form)
 
 
 def _generations(track: Track, kind: str) -> list[Sequence[float]]:
@@ -184,7 +188,7 @@ def _generation_chart(track: Track, kind: str, highest: float, key: str) -> Char
     if not highest or not any(any(size) for size in sizes):
         return None
     kept = evenly(len(track.seconds), POINTS_OF_AN_AREA)
-    sampled: Spec = {"x": [rounded(track.seconds[at], DIGITS) for at in kept]}
+    sampled: Row = {"x": [rounded(track.seconds[at], DIGITS) for at in kept]}
     for age, size in enumerate(sizes):
         sampled[str(age)] = [rounded(size[at] * PAGES_TO_MB, DIGITS) for at in kept]
     pages = "file" if kind == "file" else "anonymous"
@@ -197,27 +201,27 @@ def _generation_chart(track: Track, kind: str, highest: float, key: str) -> Char
     )
 
 
-def _generation_spec(sampled: Spec, highest: float) -> Spec:
-    ages = [name for name in sampled if name != "x"]
-    colours = {"domain": ages, "range": [f"var(--age{age})" for age in ages]}
-    return {
-        **base([sampled]),
-        "height": HEIGHT,
-        "transform": [{"flatten": list(sampled)}, {"fold": ages, "as": ["a", "y"]}],
+def _generation_spec(sampled: Row, highest: float) -> Spec:
+    ages: list[str | alt.FieldName] = [name for name in sampled if name != "x"]
+    colours = alt.Scale(domain=ages, range=[f"var(--age{age})" for age in ages])
+    areas = (
+        alt.Chart(rows([sampled]))
+        .transform_flatten(list(sampled))
+        .transform_fold(ages, as_=["a", "y"])
         # What a generation holds stands until the next sample.
-        "mark": {"type": "area", "interpolate": "step-after", "clip": True},
-        "encoding": {
-            "x": _seconds(),
-            "y": {
-                "field": "y",
-                "type": "quantitative",
-                "title": None,
-                "stack": "zero",
-                "scale": {"domain": [0, highest]},
-                "axis": _few_ticks(",~r"),
-            },
-            "order": {"field": "a", "type": "ordinal"},
-            "color": {"field": "a", "type": "ordinal", "scale": colours, "legend": None},
-            "tooltip": [tip("a", "generation"), tip("y", "MB", number=".3~f")],
-        },
-    }
+        .mark_area(interpolate="step-after", clip=True)
+        .encode(
+            x=_seconds(),
+            y=alt.Y(
+                "y:Q",
+                title=None,
+                stack="zero",
+                scale=alt.Scale(domain=[0, highest]),
+                axis=_few_ticks(",~r"),
+            ),
+            order=alt.Order("a:O"),
+            color=alt.Color("a:O", scale=colours, legend=None),
+            tooltip=[tip("a", "generation"), tip("y", "MB", number=".3~f")],
+        )
+    )
+    return spec_of(areas, HEIGHT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Charts as Vega-Lite specifications, and the library that draws them.
+"""What charts have in common: how altair is asked for them, and the library that draws them.
 
 Colours are names of the page's style sheet (`var(--ink)`), so a chart follows the page from
 light to dark without being drawn again.
@@ -13,13 +13,19 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import altair as alt
 import vl_convert
 
-from mglru.report.charts.palette import Palette
+from mglru.report.charts.palette import Paint, Palette, css
 
 Spec = dict[str, Any]
-VEGA_LITE = "6.4"
+Row = dict[str, Any]
+# What altair gives for layers may be a facet, to its types.
+Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
+VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
 ROOM_FOR_AXIS = 44
+# The rows of a chart stay in it, not in a place of their own.
+alt.data_transformers.consolidate_datasets = False
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
 
 
@@ -56,67 +62,91 @@ def slug(text: str) -> str:
 
 def config() -> Spec:
     """Return what all charts have in common."""
-    text = {"labelColor": "var(--muted)", "titleColor": "var(--muted)"}
-    return {
-        "font": FONT,
-        "background": None,
-        "aria": False,  # the figure around it has the words
-        "view": {"stroke": None},
-        "axis": {
-            **text,
-            "labelFontSize": 11.5,
-            "titleFontSize": 11.5,
-            "titleFontWeight": "normal",
-            "domainColor": "var(--rule)",
-            "tickColor": "var(--rule)",
-            "gridColor": "var(--rule)",
-            "labelLimit": 172,
-            "labelOverlap": True,
-        },
-        "axisY": {"ticks": False, "domain": False, "labelPadding": 6},
-        "line": {"strokeWidth": 1.8, "strokeCap": "butt"},
-        "text": {"color": "var(--ink)", "fontSize": 11.5},
-    }
+    muted, rule = "var(--muted)", "var(--rule)"
+    common = alt.Config(
+        font=FONT,
+        aria=False,  # the figure around it has the words
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            labelColor=muted,
+            titleColor=muted,
+            labelFontSize=11.5,
+            titleFontSize=11.5,
+            titleFontWeight="normal",
+            domainColor=rule,
+            tickColor=rule,
+            gridColor=rule,
+            labelLimit=172,
+            labelOverlap=True,
+        ),
+        axisY=alt.AxisConfig(ticks=False, domain=False, labelPadding=6),
+        line=alt.LineConfig(strokeWidth=1.8, strokeCap="butt"),
+        text=alt.MarkConfig(color="var(--ink)", fontSize=11.5),
+    )
+    # The page's own background is behind it.
+    return {"background": None, **common.to_dict()}
 
 
-def base(data: Iterable[Spec]) -> Spec:
-    """Return the beginning of a specification: its data, as wide as the page allows."""
-    return {"width": "container", "data": {"values": list(data)}}
+def rows(data: Iterable[Row]) -> alt.InlineData:
+    """Return the rows of a chart, which stand in its specification."""
+    return alt.InlineData(values=list(data))
 
 
-def by_kernel(kernels: Sequence[str], palette: Palette, title: str | None = None) -> Spec:
-    """Return an encoding of colour by kernel; the page's own legend says which is which."""
-    looks = [palette.look(kernel).css for kernel in kernels]
-    scale = {"domain": list(kernels), "range": looks}
-    return {"field": "k", "type": "nominal", "scale": scale, "legend": None, "title": title}
+def spec_of(chart: Drawing, height: int, width: int | str = "container") -> Spec:
+    """Return the specification of a chart: of this height, as wide as the page allows."""
+    sized = chart.properties(width=width, height=height)
+    # As a part of something larger: the page has the library's version and what all have in common.
+    return sized.to_dict(context={"top_level": False})
 
 
-def dashes(kernels: Sequence[str], palette: Palette) -> Spec:
+def by_kernel(
+    kernels: Sequence[str],
+    palette: Palette,
+    paint: Paint = css,
+    legend: alt.Legend | None = None,
+) -> alt.Color:
+    """Return an encoding of colour by kernel.
+
+    Args:
+        kernels: in order.
+        palette: which look each has.
+        paint: gives a colour by its name.
+        legend: which is which; the page has its own, outside of its charts.
+    """
+    colours = [paint(palette.look(kernel).colour) for kernel in kernels]
+    scale = alt.Scale(domain=list(kernels), range=colours)
+    return alt.Color("k:N", scale=scale, legend=legend)
+
+
+def dashes(
+    kernels: Sequence[str], palette: Palette, legend: alt.Legend | None = None
+) -> alt.StrokeDash:
     """Return an encoding of a line's dashes by kernel."""
     ranges = [list(palette.look(kernel).dash) or [1, 0] for kernel in kernels]
-    scale = {"domain": list(kernels), "range": ranges}
-    return {"field": "k", "type": "nominal", "scale": scale, "legend": None}
+    scale = alt.Scale(domain=list(kernels), range=ranges)
+    return alt.StrokeDash("k:N", scale=scale, legend=legend)
 
 
-def shapes(kernels: Sequence[str], palette: Palette) -> Spec:
+def shapes(kernels: Sequence[str], palette: Palette, legend: alt.Legend | None = None) -> alt.Shape:
     """Return an encoding of a point's shape by kernel."""
     ranges = [palette.look(kernel).shape for kernel in kernels]
-    scale = {"domain": list(kernels), "range": ranges}
-    return {"field": "k", "type": "nominal", "scale": scale, "legend": None}
+    return alt.Shape("k:N", scale=alt.Scale(domain=list(kernels), range=ranges), legend=legend)
 
 
-def tip(field: str, title: str, *, number: str | None = None) -> Spec:
+def tip(field: str, title: str, *, number: str | None = None) -> alt.Tooltip:
     """Return one line of a tooltip."""
-    kind = {"type": "quantitative", "format": number} if number else {"type": "nominal"}
-    return {"field": field, "title": title, **kind}
+    if number:
+        return alt.Tooltip(field=field, type="quantitative", title=title, format=number)
+    return alt.Tooltip(field=field, type="nominal", title=title)
 
 
-def hover(*tips: Spec) -> Spec:
+def hover(*tips: alt.Tooltip) -> alt.Chart:
     """Return a layer of points that are not seen, but say their figures under the pointer."""
-    return {
-        "mark": {"type": "point", "filled": True, "opacity": 0, "size": 90},
-        "encoding": {"tooltip": list(tips)},
-    }
+    # altair's `encode` has no type.
+    layer: alt.Chart = (
+        alt.Chart().mark_point(filled=True, opacity=0, size=90).encode(tooltip=list(tips))
+    )
+    return layer
 
 
 @cache

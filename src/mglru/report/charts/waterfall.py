@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
+import altair as alt
+
 from mglru.core.figures import number
-from mglru.report.charts.vega import Chart, Spec, base, slug, tip
+from mglru.report.charts.vega import Chart, Row, Spec, rows, slug, spec_of, tip
 from mglru.results.marks import Mark
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS, times
@@ -23,6 +27,7 @@ THINNEST = 0.008
 # Below this factor between its ends, a linear axis looks the same and has better ticks.
 NARROW = 1.5
 UNKNOWN = "unknown"
+HEIGHT = 210
 
 
 def waterfall_charts(waterfall: Waterfall, key: str) -> list[Chart]:
@@ -45,9 +50,9 @@ def _chart(waterfall: Waterfall, headline: Headline, at: int, key: str) -> Chart
     )
 
 
-def _bars(waterfall: Waterfall, at: int) -> list[Spec]:
+def _bars(waterfall: Waterfall, at: int) -> list[Row]:
     """Return a bar for each step of a metric, from the ratio before it to its own."""
-    bars: list[Spec] = []
+    bars: list[Row] = []
     before = 1.0
     for step in waterfall.steps:
         effect = step.effects[at]
@@ -70,59 +75,54 @@ def _bars(waterfall: Waterfall, at: int) -> list[Spec]:
     return bars
 
 
-def _spec(bars: list[Spec], stock: str) -> Spec:
+def _spec(bars: list[Row], stock: str) -> Spec:
     ends = [bar[end] for bar in bars for end in ("from", "to")]
     room = (max(ends) / min(ends)) ** 0.06 * 1.002
     domain = [min(ends) / room, max(ends) * room]
-    kind = "log" if domain[1] / domain[0] > NARROW else "linear"
-    scale: Spec = {"type": kind, "domain": domain, "nice": False}
-    scale |= {} if kind == "log" else {"zero": False}
     thin = (domain[1] / domain[0]) ** (THINNEST / 2)
-    axis = {"format": "~g", "tickCount": 5}
-    y = {"type": "quantitative", "title": f"ratio to {stock}", "scale": scale, "axis": axis}
-    x = {"field": "p", "type": "ordinal", "sort": [bar["p"] for bar in bars], "title": "patch"}
-    return {
-        **base(bars),
-        "height": 210,
-        "layer": [
-            {
-                "mark": {"type": "rule", "stroke": "var(--rule)", "strokeWidth": 1.5},
-                "data": {"values": [{}]},
-                "encoding": {"y": {"datum": 1, "type": "quantitative", "scale": scale}},
-            },
-            *_parts(bars, x),
-            _bars_layer(x, y, stock, thin),
-        ],
-    }
+    if domain[1] / domain[0] > NARROW:
+        scale = alt.Scale(type="log", domain=domain, nice=False)
+    else:
+        scale = alt.Scale(type="linear", domain=domain, nice=False, zero=False)
+    one = (
+        alt.Chart(rows([{}]))
+        .mark_rule(stroke="var(--rule)", strokeWidth=1.5)
+        .encode(y=alt.YDatum(1, type="quantitative", scale=scale))
+    )
+    x = partial(alt.X, "p:O", sort=[bar["p"] for bar in bars], title="patch")
+    return spec_of(
+        alt.layer(one, *_parts(bars, x), _bars_layer(bars, x, scale, stock, thin)), HEIGHT
+    )
 
 
-def _bars_layer(x: Spec, y: Spec, stock: str, thin: float) -> Spec:
+def _bars_layer(
+    bars: list[Row], x: Callable[..., alt.X], scale: alt.Scale, stock: str, thin: float
+) -> alt.Chart:
     marks = [str(mark) or UNKNOWN for mark in COLOURS]
-    colours = {"domain": marks, "range": list(COLOURS.values())}
+    colours = alt.Scale(domain=marks, range=list(COLOURS.values()))
     tips = [tip("p", "patch"), tip("s", "subject"), tip("part", "part"), tip("step", "effect")]
     tips += [tip("all", f"to {stock}"), tip("v", "median"), tip("mark", "so it is")]
-    top = f"max(datum.from, datum.to) * {thin:.6f}"
-    foot = f"min(datum.from, datum.to) / {thin:.6f}"
-    return {
-        "mark": {"type": "bar", "stroke": None, "cornerRadius": 1},
-        "transform": [{"calculate": top, "as": "top"}, {"calculate": foot, "as": "foot"}],
-        "encoding": {
-            "x": {**x, "axis": {"labelAngle": 0, "grid": False}},
-            "y": {**y, "field": "foot"},
-            "y2": {"field": "top"},
-            "color": {"field": "mark", "type": "nominal", "scale": colours, "legend": None},
-            "tooltip": tips,
-        },
-    }
+    axis = alt.Axis(format="~g", tickCount=5)
+    layer: alt.Chart = (
+        alt.Chart(rows(bars))
+        .transform_calculate(
+            top=f"max(datum.from, datum.to) * {thin:.6f}",
+            foot=f"min(datum.from, datum.to) / {thin:.6f}",
+        )
+        .mark_bar(stroke=None, cornerRadius=1)
+        .encode(
+            x=x(axis=alt.Axis(labelAngle=0, grid=False)),
+            y=alt.Y("foot:Q", title=f"ratio to {stock}", scale=scale, axis=axis),
+            y2="top",
+            color=alt.Color("mark:N", scale=colours, legend=None),
+            tooltip=tips,
+        )
+    )
+    return layer
 
 
-def _parts(bars: list[Spec], x: Spec) -> list[Spec]:
+def _parts(bars: list[Row], x: Callable[..., alt.X]) -> list[alt.Chart]:
     """Draw a line before the first patch of each part but the first."""
     first = [{"p": bar["p"]} for earlier, bar in pairwise(bars) if bar["part"] != earlier["part"]]
-    dashed = {"type": "rule", "stroke": "var(--muted)", "strokeDash": [3, 3]}
-    line = {
-        "data": {"values": first},
-        "mark": dashed,
-        "encoding": {"x": {**x, "bandPosition": 0}},
-    }
-    return [line] if first else []
+    line = alt.Chart(rows(first)).mark_rule(stroke="var(--muted)", strokeDash=[3, 3])
+    return [line.encode(x=x(bandPosition=0))] if first else []

@@ -5,20 +5,19 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from mglru.core.errors import UsageError
+from mglru.core.sizes import UNITS, size_bytes
 from mglru.experiment.settings import short_name
 
 Value = str | int | float
 Settings = dict[str, Value]
 
-UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+MEMORY = "limit"
 # In the largest unit that leaves this much, whole numbers are near enough.
 FEWEST_UNITS = 10
 DIGITS = 3
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT])", re.IGNORECASE)
 _EXAMPLE = "as in --vary limit=64M..512M or --vary zipf=0.8,0.99,1.2"
 
 
@@ -59,10 +58,15 @@ def describe(settings: Mapping[str, Value]) -> str:
     return " ".join(f"{key}={value}" for key, value in settings.items())
 
 
-def size_bytes(value: Value) -> int | None:
-    """Return the bytes of a size such as `64M`; None if it is not one."""
-    match = _SIZE.fullmatch(str(value))
-    return round(float(match[1]) * UNITS[match[2].upper()]) if match else None
+def axis_of(varied: Mapping[str, Sequence[Value]]) -> str:
+    """Return the key for a horizontal axis: memory, else what has sizes or numbers, else any."""
+
+    def rank(key: str) -> tuple[bool, bool, bool]:
+        values = varied[key]
+        sizes = all(size_bytes(value) is not None for value in values)
+        return short_name(key) == MEMORY, sizes, not any(isinstance(v, str) for v in values)
+
+    return max(varied, key=rank)
 
 
 def _values(key: str, text: str, points: int) -> list[Value]:
