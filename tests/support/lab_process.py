@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from mglru.core.paths import REPO
+
 PYTHON = sys.executable
+# The path as `./mglru` sets it: pytest knows its own way, which programs that it starts do not.
+OWN = {"MGLRU_NO_INSTALL": "1", "PYTHONPATH": str(REPO / "src")}
 # SIGTERM lets the lab take its guests along, which takes a while where much else runs.
 STOP_SECONDS = 60
 _started: list[subprocess.Popen[str]] = []
@@ -34,7 +38,7 @@ def start(
     command = ["env", "--default-signal=INT", PYTHON, "-m", "mglru", *map(str, arguments)]
     process = subprocess.Popen(
         command,
-        env={**os.environ, "MGLRU_NO_INSTALL": "1", **(environment or {})},
+        env={**os.environ, **OWN, **(environment or {})},
         stdout=output or subprocess.PIPE,
         stderr=output or subprocess.PIPE,
         cwd=cwd,
