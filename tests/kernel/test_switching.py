@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Switching the multi-gen LRU off and on in a guest whose memory is short: nobody is killed for it."""
+"""Switching the multi-gen LRU off and on in a guest whose memory is short."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SWITCH = (
     f"echo n >{ENABLED}; echo y >{ENABLED}; times=$((times + 1)); done; "
     f"echo switched $times times >/dev/console; test $times -ge {LEAST_TIMES}"
 )
-# Moving the folios of `large` takes longer than a turn on the processor. Meanwhile those of `small`,
-# whose turn comes after it, read what does not fit, and all that they have is clean page cache.
+# Moving the folios of `large` takes longer than a turn on the processor. Meanwhile those of
+# `small`, whose turn comes after it, read what does not fit: all they have is clean page cache.
 CGROUPS = (
     "cd $MGLRU_CGROUP; echo +memory >cgroup.subtree_control; mkdir large small; "
     "(echo 0 >large/cgroup.procs; dd if=/dev/data of=/dev/null bs=1M count=300 2>/dev/null); "
