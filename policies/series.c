@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The multi-gen LRU of 6.12+next: its window, what it lends, and stale generations, as the three
- * patches of part 4 have them (docs/series/window.md):
+ * The multi-gen LRU of 6.12+next, as part 4 of the series has it (docs/series/window.md):
  * file folios that are not mapped, of one page, clean, of one zone; no anonymous ones.
  *
  * Names and arithmetic are those of mm/vmscan.c and mm/workingset.c, so that the two can be read
@@ -13,7 +12,7 @@
 
 #include "sim.h"
 
-enum { MIN_GENS = 2, MAX_GENS = 4, WINDOW = MAX_GENS, LISTS };
+enum { MIN_GENS = 2, MAX_GENS = 4, WINDOW = MAX_GENS, FRESH, LISTS };
 enum { SHARE_SHIFT = 8, WORTH_SHIFT = 16, WORTH_ONE = 1 << WORTH_SHIFT, PRIORITY = 12 };
 enum { MIN_LRU_BATCH = 64, MAX_LRU_BATCH = 64 * MIN_LRU_BATCH };
 enum shadow { NEVER, ONCE, AGAIN, HOT };
@@ -27,6 +26,11 @@ static double memory = 1024, looks = 2, max_step = 16, lending = 16, first = 8;
 static double unused = 16, sooner;
 /* 0: generations are never stale; over what part of a cacheful uses are counted; how many are hardly any. */
 static double stale = 1, turn = 32, hardly = 32;
+/*
+ * What part of the window is fresh (0: none); 0: what was used often does not go round in it; how many
+ * times as much has to come back of what was used once for what came back to be dead (0: never).
+ */
+static double fresh = .75, often = 1, dead = 2;
 
 /* struct lru_gen_folio and struct lru_gen_window */
 static struct list lists[LISTS];
@@ -40,6 +44,7 @@ static bool no_hand;
 static long uses, nr_new, soon, nr_used, nr_soon;
 static uint32_t evicted_seen;
 static bool standing, is_stale;
+static long kinds[2];				/* of once and again, what comes back */
 
 /* What one scan does. */
 static struct {
@@ -80,6 +85,13 @@ static void init(void)
 	uses = nr_new = soon = nr_used = nr_soon = 0;
 	evicted_seen = age;
 	no_hand = standing = is_stale = false;
+	kinds[0] = 0;
+	kinds[1] = WORTH_ONE;
+}
+
+static long window_size(void)
+{
+	return lists[WINDOW].size + lists[FRESH].size;
 }
 
 static long size_of_all(void)
@@ -108,6 +120,12 @@ static bool again(int p)
 	return 0xe8 & 1 << folios[p].count;
 }
 
+/* It leaves the fresh part of the window: two uses there were one. */
+static uint8_t scale_mature(uint8_t value)
+{
+	return (const uint8_t[]){ 0, 1, 2, 3, 4, 2, 3, 7 }[value];
+}
+
 /* Whether it came back and was used, but not so often since that it could be one that was there. */
 static bool back_again(int p)
 {
@@ -116,7 +134,7 @@ static bool back_again(int p)
 
 static void hit(int p)
 {
-	bool first = folios[p].list != WINDOW + 1 && !referenced(p);
+	bool first = folios[p].list <= MAX_GENS && !referenced(p);
 
 	folios[p].count = scale_use(folios[p].count);
 	nr_used += first && referenced(p);
@@ -165,6 +183,21 @@ static void note_evicted(long pages)
 	forget_soon(pages);
 }
 
+/* What was evicted of a kind, or came back of it: as a part of the last 256. */
+static void note_kind(enum shadow as, bool came_back)
+{
+	long *kind = &kinds[as == AGAIN];
+
+	if (as == HOT)
+		return;
+	*kind = came_back ? min_long(*kind + WORTH_ONE / 256, WORTH_ONE) : *kind - *kind / 256;
+}
+
+static bool back_is_dead(void)
+{
+	return dead && kinds[0] > WORTH_ONE / lending && kinds[1] * dead < kinds[0];
+}
+
 static long turn_of(long size)
 {
 	return max_long(size / (long)turn, MIN_LRU_BATCH) + 1;
@@ -188,7 +221,7 @@ static void age_uses(long returned)
 
 static bool are_stale(void)
 {
-	long hot = cache - min_long(lists[WINDOW].size, cache);
+	long hot = cache - min_long(window_size(), cache);
 
 	return stale && hot > cache / (long)hardly && worth > WORTH_ONE / lending &&
 	       (uses << (WORTH_SHIFT - SHARE_SHIFT)) * (cache / turn_of(cache)) / hot < WORTH_ONE / (long)hardly + soon;
@@ -269,7 +302,7 @@ static long note_window(void)
 	scale_window(size_of_all());
 	if (!share)
 		begin_window();
-	if (cache - lists[WINDOW].size < cache / (long)first)
+	if (cache - window_size() < cache / (long)first)
 		unused_since = age;
 	note_returns();
 	change_share(0);
@@ -277,7 +310,7 @@ static long note_window(void)
 		recalls += recalls < 10;
 		recall(min_long(2 * lent, cache));
 	}
-	larger = lists[WINDOW].size - (share >> SHARE_SHIFT);
+	larger = window_size() - (share >> SHARE_SHIFT);
 	note_room(larger);
 	is_stale = are_stale();
 	return larger;
@@ -361,7 +394,7 @@ static void want_hand(uint32_t old)
 /* No generation is old enough to be compared with. True if there is nothing in them at all. */
 static bool meet_nobody(void)
 {
-	if (size_of_all() == lists[WINDOW].size)
+	if (size_of_all() == window_size())
 		return true;
 	want_hand(max_long(cache / 8, 4 * MIN_LRU_BATCH));
 	return false;
@@ -404,6 +437,7 @@ static enum shadow shadow_as(int p, enum role role)
 static void isolate(int p, enum role role)
 {
 	folios[p].flags = shadow_as(p, role);
+	note_kind(folios[p].flags, false);
 	list_del(&lists[folios[p].list - 1], p);
 	taken[nr_taken++] = p;
 	scan.isolated++;
@@ -429,6 +463,9 @@ static void scan_list(int nr_to_scan, struct list *list, enum role role)
 		else if (role == GEN_WINDOW && may_stay(p)) {
 			nr_used += standing && back_again(p);
 			to_hot_gen(p);
+		} else if (role == GEN_WINDOW && often && folios[p].count == 7) {
+			folios[p].count = scale_use(0);
+			list_move(list, &lists[WINDOW], p);
 		} else
 			isolate(p, role);
 	}
@@ -444,13 +481,28 @@ static void scan_hand(int nr_to_scan)
 	}
 }
 
+static void mature(void)
+{
+	long most = window_size() * fresh;
+
+	for (int nr = 2 * MIN_LRU_BATCH; nr > 0 && lists[FRESH].size > most; nr--) {
+		int p = lists[FRESH].tail;
+
+		folios[p].count = scale_mature(folios[p].count);
+		list_move(&lists[FRESH], &lists[WINDOW], p);
+	}
+}
+
 static void scan_window(int nr_to_scan)
 {
 	int owed;
 
+	mature();
 	scan_list(nr_to_scan, &lists[WINDOW], GEN_WINDOW);
+	if (!scan.scanned)
+		scan_list(nr_to_scan, &lists[FRESH], GEN_WINDOW);
 	note_evicted(scan.isolated);
-	least = min_long(least, lists[WINDOW].size - (share >> SHARE_SHIFT));
+	least = min_long(least, window_size() - (share >> SHARE_SHIFT));
 	owed = scan.owed;
 	scan.owed = 0;
 	for (uint32_t seq = min_seq; owed > 0 && seq + MIN_GENS <= max_seq && due(seq); seq++) {
@@ -518,7 +570,7 @@ static bool should_age(int priority)
 {
 	long old, young, total;
 
-	if (lists[WINDOW].size && lists[WINDOW].size - (share >> SHARE_SHIFT) > -slack())
+	if (window_size() && window_size() - (share >> SHARE_SHIFT) > -slack())
 		return no_hand;
 	if (min_seq + MIN_GENS > max_seq)
 		return true;
@@ -526,7 +578,7 @@ static bool should_age(int priority)
 		return false;
 	old = lists[gen_of(max_seq - MIN_GENS)].size;
 	young = lists[gen_of(max_seq)].size;
-	total = size_of_all() - lists[WINDOW].size;
+	total = size_of_all() - window_size();
 	return young * MIN_GENS > total || old * (MIN_GENS + 2) < total;
 }
 
@@ -582,7 +634,7 @@ static bool comes_sooner(uint32_t distance)
 {
 	long idle = (uint32_t)(age - unused_since);
 
-	return sooner && idle > max_long(distance + lists[WINDOW].size, cache * sooner);
+	return sooner && idle > max_long(distance + window_size(), cache * sooner);
 }
 
 static void insert(int p, bool ahead)
@@ -590,11 +642,14 @@ static void insert(int p, bool ahead)
 	struct folio *f = &folios[p];
 	uint32_t distance = age - (f->shadow >> 2);
 	enum shadow as = f->shadow & 3;
-	int to = WINDOW;
+	int to = fresh ? FRESH : WINDOW;
 
 	f->count = 0;
 	if (f->shadow && distance <= (uint32_t)cache) {
+		note_kind(as, true);
 		nr_soon += as != HOT && distance < (uint32_t)cache / 8;
+		if (as != NEVER && back_is_dead())
+			to = WINDOW;
 		if (as != NEVER && comes_sooner(distance)) {
 			to = gen_of(max_seq);
 			wanted++;
@@ -611,7 +666,7 @@ static void insert(int p, bool ahead)
 	if (!ahead)
 		hit(p);
 	/* what is active is not used yet when it comes to its list */
-	if (to != WINDOW)
+	if (to < MAX_GENS)
 		f->count = as >= AGAIN ? 4 : 0;
 }
 
@@ -623,7 +678,8 @@ static double window_share(void)
 static const struct param params[] = {
 	{ "memory", &memory }, { "looks", &looks }, { "step", &max_step }, { "lending", &lending },
 	{ "first", &first }, { "unused", &unused }, { "sooner", &sooner },
-	{ "stale", &stale }, { "turn", &turn }, { "hardly", &hardly }, { 0 }
+	{ "stale", &stale }, { "turn", &turn }, { "hardly", &hardly },
+	{ "fresh", &fresh }, { "often", &often }, { "dead", &dead }, { 0 }
 };
 
 static struct policy series = {
