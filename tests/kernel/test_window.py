@@ -53,3 +53,28 @@ def test_what_is_lent_is_taken_back_from_what_is_not_used(tmp_path: Path) -> Non
     later = f"dd if=/dev/data of=/dev/null bs=1M count=12 skip={HOT_MB}"
     found = refaults(SERIES, "y", tmp_path, [*[HOT] * 4, *[later] * 4], [later] * 4)
     assert found <= 0.1 * 4 * (12 << 8)
+
+
+def dd(at_mb: int, count: int = 1) -> str:
+    return f"dd if=/dev/data of=/dev/null bs=1M count={count} skip={at_mb}"
+
+
+# Each MiB is read by two, one right behind the other, beside what is in use.
+TWICE = [line for at in range(40, 64) for line in (dd(at), dd(at))]
+
+
+def test_what_is_read_twice_within_moments_takes_no_room(tmp_path: Path) -> None:
+    found = refaults(SERIES, "y", tmp_path, [*[HOT] * 4, *TWICE, HOT, *TWICE], [HOT])
+    assert found <= 0.25 * (HOT_MB << 8)
+
+
+LAG_MB = 8
+# One reads on and on, another one follows: after most of the memory was in use by something else.
+FOLLOWED = [line for at in range(LAG_MB, 56) for line in (dd(40 + at), dd(40 + at - LAG_MB))]
+
+
+def test_who_follows_behind_another_finds_what_that_one_read(tmp_path: Path) -> None:
+    used = [dd(0, 12)] * 6
+    found = refaults(SERIES, "y", tmp_path, [*used, *FOLLOWED[: len(FOLLOWED) // 2]],
+                     FOLLOWED[len(FOLLOWED) // 2 :])  # fmt: skip
+    assert found <= 0.25 * (len(FOLLOWED) // 4 << 8)
