@@ -28,16 +28,17 @@ static double unused = 16, sooner;
 static double stale = 1, turn = 32, hardly = 32;
 /*
  * What part of the window is fresh (0: none); 0: what was used often does not go round in it; how many
- * times as much has to come back of what was used once for what came back to be dead (0: never).
+ * times as much has to come back of what was used once for what came back to be dead (0: never); 0: two
+ * uses before the first eviction are one, too.
  */
-static double fresh = .75, often = 1, dead = 2;
+static double fresh = .75, often = 1, dead = 2, early = 1;
 
 /* struct lru_gen_folio and struct lru_gen_window */
 static struct list lists[LISTS];
 static uint32_t min_seq, max_seq, births[MAX_GENS];
 static uint32_t age;				/* of the lruvec: evictions */
 static long share, room, least;
-static long worth, cache, lent, unproven;
+static long worth, cache, lent, unproven, nr_early;
 static uint32_t epoch, recalled, recalls, unused_since;
 static long back, wanted, hot_back;		/* since the last scan */
 static bool no_hand;
@@ -291,6 +292,7 @@ static void begin_window(void)
 	share = (cache - unproven) << SHARE_SHIFT;
 	epoch = recalled = age - cache;
 	unused_since = age;
+	nr_early = early ? lists[FRESH].size : 0;
 	least = LONG_MAX;
 }
 
@@ -488,7 +490,10 @@ static void mature(void)
 	for (int nr = 2 * MIN_LRU_BATCH; nr > 0 && lists[FRESH].size > most; nr--) {
 		int p = lists[FRESH].tail;
 
-		folios[p].count = scale_mature(folios[p].count);
+		if (nr_early)
+			nr_early--;
+		else
+			folios[p].count = scale_mature(folios[p].count);
 		list_move(&lists[FRESH], &lists[WINDOW], p);
 	}
 }
@@ -679,7 +684,8 @@ static const struct param params[] = {
 	{ "memory", &memory }, { "looks", &looks }, { "step", &max_step }, { "lending", &lending },
 	{ "first", &first }, { "unused", &unused }, { "sooner", &sooner },
 	{ "stale", &stale }, { "turn", &turn }, { "hardly", &hardly },
-	{ "fresh", &fresh }, { "often", &often }, { "dead", &dead }, { 0 }
+	{ "fresh", &fresh }, { "often", &often }, { "dead", &dead },
+	{ "early", &early }, { 0 }
 };
 
 static struct policy series = {
