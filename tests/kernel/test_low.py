@@ -9,13 +9,13 @@ import pytest
 
 from mglru.checks.ci import GUEST_KERNELS
 from mglru.machine.uml import boot
-from support.guests import CGROUP, held_disk, kernel_build, read_report, request
+from support.guests import kernel_build, read_report, request, script_with_groups
 
 pytestmark = pytest.mark.guest
 
 SERIES = GUEST_KERNELS[1]
 # What was never written to it takes no memory: a stream of more than the guest has.
-DISK = held_disk(1200)
+DISK_MB = 1200
 # 64 MiB below a memory.low of 80: nothing is taken of them while the stream has pages.
 BESIDE_A_STREAM = (
     "cd $MGLRU_CGROUP; echo +memory >cgroup.subtree_control; mkdir kept stream; "
@@ -44,13 +44,7 @@ NESTED = (
 
 @pytest.mark.parametrize("script", [BESIDE_A_STREAM, NESTED], ids=["stream", "nested"])
 def test_nothing_is_taken_below_memory_low(tmp_path: Path, script: str) -> None:
-    plan = [
-        *DISK,
-        "cgroup\t2",
-        f"mkdir\t{CGROUP}",
-        f"env\tMGLRU_CGROUP\t{CGROUP}",
-        f"step\tbeside\t-\t/bin/sh\t-c\t{script}",
-    ]
+    plan = script_with_groups("beside", script, DISK_MB)
     report = read_report(boot(request(kernel_build(SERIES), *plan), tmp_path))
     (done,) = report.steps
     assert not done.failed

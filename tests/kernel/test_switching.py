@@ -10,12 +10,12 @@ import pytest
 from mglru.checks.ci import GUEST_KERNELS
 from mglru.guest import console
 from mglru.machine.uml import boot
-from support.guests import CGROUP, ENABLED, held_disk, kernel_build, read_report, request
+from support.guests import ENABLED, kernel_build, read_report, request, script_with_groups
 
 pytestmark = pytest.mark.guest
 
 SERIES = GUEST_KERNELS[1]
-DISK = held_disk(1200)
+DISK_MB = 1200
 SECONDS, LEAST_TIMES = 12, 20
 # In real time: in virtual time computing is free, and whoever switches is never preempted.
 SWITCH = (
@@ -45,13 +45,7 @@ MACHINE = (
 
 @pytest.mark.parametrize("script", [CGROUPS, MACHINE], ids=["cgroups", "machine"])
 def test_nobody_is_killed(tmp_path: Path, script: str) -> None:
-    plan = [
-        *DISK,
-        "cgroup\t2",
-        f"mkdir\t{CGROUP}",
-        f"env\tMGLRU_CGROUP\t{CGROUP}",
-        f"step\tswitch\t-\t/bin/sh\t-c\t{script}",
-    ]
+    plan = script_with_groups("switch", script, DISK_MB)
     outcome = boot(request(kernel_build(SERIES), *plan, limit=120, virtual=False), tmp_path)
     assert console.scan(outcome.console.read_bytes()) == []
     (done,) = read_report(outcome).steps

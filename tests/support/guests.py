@@ -68,6 +68,17 @@ def file_system(size_mb: int, completion_us: int | None = None) -> tuple[PlanSte
     )
 
 
+def script_with_groups(label: str, script: str, disk_mb: int) -> list[str | PlanStep]:
+    """Return a plan: a script beside a held disk that makes groups of its own in $MGLRU_CGROUP."""
+    return [
+        *held_disk(disk_mb),
+        "cgroup\t2",
+        f"mkdir\t{CGROUP}",
+        f"env\tMGLRU_CGROUP\t{CGROUP}",
+        f"step\t{label}\t-\t/bin/sh\t-c\t{script}",
+    ]
+
+
 def kernel_build(name: str) -> Build:
     kernel = KernelId.parse(name)
     source = cached(kernel.base)
