@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where experiments lie: `experiments/SUITE/NAME.toml`, names unique; some in no suite yet."""
+"""Where experiments lie: `experiments/SUITE/.../NAME.toml`, names unique; some in no suite yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find(directory: Path = EXPERIMENTS) -> dict[str, Path]:
         UsageError: two files have one name.
     """
     found: dict[str, Path] = {}
-    for path in sorted([*directory.glob("*.toml"), *directory.glob("*/*.toml")]):
+    for path in sorted(directory.rglob("*.toml")):
         if path.stem in found:
             raise UsageError(
                 f"two experiments have one name: {found[path.stem]} and {path}",
@@ -33,8 +33,9 @@ def find(directory: Path = EXPERIMENTS) -> dict[str, Path]:
 
 
 def folder_of(path: Path, directory: Path = EXPERIMENTS) -> str | None:
-    """Return the suite in whose folder an experiment's file lies; None if in none."""
-    return None if path.parent == directory else path.parent.name
+    """Return the suite in whose folder, or below it, an experiment's file lies; None if in none."""
+    inside = path.relative_to(directory).parts
+    return inside[0] if len(inside) > 1 else None
 
 
 def split_name(name: str) -> tuple[str, str]:

@@ -47,6 +47,16 @@ def test_a_folder_is_a_suite_and_its_files_are_found_by_name(tmp_path: Path) -> 
     assert load_experiment("alone", directory=tmp_path).folder is None
 
 
+def test_folders_within_a_suite_are_for_the_eye_only(tmp_path: Path) -> None:
+    put(tmp_path, "harm/swap/family", FAMILY)
+    put(tmp_path, "harm/other", f'summary = "beside it"\n{STEP}')
+    assert names(tmp_path) == ["family", "other"]
+    assert load_experiment("family", directory=tmp_path).folder == "harm"
+    put(tmp_path, "harm/scans/other", f'summary = "again"\n{STEP}')
+    with pytest.raises(UsageError, match="one name"):
+        names(tmp_path)
+
+
 def test_a_point_sets_what_it_names_and_the_command_line_has_the_last_word(tmp_path: Path) -> None:
     put(tmp_path, "harm/family", FAMILY)
     point = load_experiment("family:lag-8", directory=tmp_path)

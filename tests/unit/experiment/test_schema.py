@@ -18,7 +18,7 @@ from mglru.experiment.schema import file_schema
 Table = dict[str, Any]
 # What is not meant by one of several schemas.
 OTHER = "of another kind"
-FILES = sorted(EXPERIMENTS.glob("*/*.toml"))
+FILES = sorted(EXPERIMENTS.rglob("*.toml"))
 
 
 def wrong_keys(value: Any, schema: Table, definitions: Table) -> list[str]:

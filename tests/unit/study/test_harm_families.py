@@ -9,7 +9,7 @@ from mglru.core.paths import EXPERIMENTS, REPO
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 
-FAMILIES = sorted(path.stem for path in (EXPERIMENTS / "harm").glob("*.toml"))
+FAMILIES = sorted(path.stem for path in (EXPERIMENTS / "harm").rglob("*.toml"))
 METRICS = {"pgpgin", "pgpgout", "workingset_refault_file", "workingset_refault_anon"}
 # So that two boots fit into a small machine at once.
 MOST_MB = 1536
