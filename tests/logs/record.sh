@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Record the logs in this directory: real guests of the lab, in real trouble.
+# Record the logs in the folders beside this file: real guests of the lab, in real trouble.
 #
 #   tests/logs/record.sh KERNEL_6.12 KERNEL_7.3 DEBUG_KERNEL_6.12
 #
 # All three are User Mode Linux kernels as the lab builds them, the last one with
 # debug.config (beside this file) on top; its trouble is made by LKDTM, the kernel's own
-# test of its crash reports. Each guest leaves NAME.log, its console, and NAME.jsonl, its
+# test of its crash reports. Each guest leaves FOLDER/NAME.log, its console, and NAME.jsonl, its
 # result channel. The host's paths and the builder's name are replaced. Needs gcc, python3
 # and e2fsprogs, and takes two minutes.
 set -eu
@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 tab=$(printf '\t')
 gcc -static -O1 -D_GNU_SOURCE -I"$here/../../guest/lib" -o "$work/init" "$here/../../guest/init/init.c" "$here/../../guest/lib/lab.c"
 
-# boot NAME KERNEL LIMIT MEMORY INIT OPTION...: the plan is on stdin, with " | " for tabs.
+# boot FOLDER/NAME KERNEL LIMIT MEMORY INIT OPTION...: the plan is on stdin, with " | " for tabs.
 boot() {
 	name=$1 image=$2 limit=$3 memory=$4 init=$5
 	shift 5
@@ -34,7 +34,7 @@ boot() {
 	test -s "$here/$name.jsonl" || rm "$here/$name.jsonl"
 }
 
-# guest NAME MEMORY: in virtual time, as the lab boots it.
+# guest FOLDER/NAME MEMORY: in virtual time, as the lab boots it.
 guest() {
 	boot "$1$suffix" "$kernel" 60 "$2" "$work/init" time-travel=inf-cpu lab_seed=1 \
 		time-travel-start=1700000000
@@ -54,7 +54,7 @@ for suffix in "" -7.3; do
 	kernel=$stock
 	test -z "$suffix" || kernel=$newer
 
-	guest good 512M <<'END'
+	guest ordinary/good 512M <<'END'
 symbol | lru_gen_look_around
 symbol | no_such_symbol
 lru_gen
@@ -73,7 +73,7 @@ counters | end
 END
 
 	# Pages of a tmpfs, without swap, cannot be reclaimed: the group's own limit kills.
-	guest memcg-oom 512M <<'END'
+	guest memory/memcg-oom 512M <<'END'
 lru_gen
 mkdir | /sys/fs/cgroup/work
 env | MGLRU_CGROUP | /sys/fs/cgroup/work
@@ -83,34 +83,34 @@ step | fill | /sys/fs/cgroup/work | /bin/dd | if=/dev/zero | of=/mnt/full | bs=1
 counters | end
 END
 
-	guest oom 64M <<'END'
+	guest memory/oom 64M <<'END'
 write | /proc/sys/vm/overcommit_memory | 1
 step | fill | - | /usr/bin/python3 | -c | len([bytearray(1 << 20) for _ in range(200)])
 END
 
 	# A kernel buffer of 8 MB is more than the page allocator ever gives: it warns.
-	guest warning 512M <<'END'
+	guest reports/warning 512M <<'END'
 write | /proc/sys/net/core/optmem_max | 100000000
 step | send | - | /usr/bin/python3 | @work@/warn.py
 END
 
 	# One of 4 MB it would give, had it any in one piece.
-	guest page-allocation 48M <<'END'
+	guest memory/page-allocation 48M <<'END'
 write | /proc/sys/net/core/optmem_max | 100000000
 step | fill | - | /bin/dd | if=/dev/zero | of=/mnt/full | bs=1k | count=18500
 step | send | - | /usr/bin/python3 | @work@/fail.py
 END
 
-	guest segfault 512M <<'END'
+	guest ordinary/segfault 512M <<'END'
 step | killed | - | /bin/sh | -c | kill -s SEGV $$
 step | crash | - | /usr/bin/python3 | -c | import ctypes; ctypes.string_at(16)
 END
 
-	boot "panic$suffix" "$kernel" 30 512M /bin/false time-travel=inf-cpu </dev/null
+	boot "panics/panic$suffix" "$kernel" 30 512M /bin/false time-travel=inf-cpu </dev/null
 done
 suffix='' kernel=$stock
 
-guest ext4-error 512M <<'END'
+guest reports/ext4-error 512M <<'END'
 disk | data | size=100 | memory_backed=1 | blocksize=4096
 load | @work@/image | /dev/data
 step | damage | - | /sbin/debugfs | -w | -R | set_inode_field /file block[0] 0 | /dev/data
@@ -118,31 +118,31 @@ mount | ext4 | /dev/data | /mnt/data | errors=continue
 step | read | - | /bin/dd | if=/mnt/data/file | of=/dev/null | bs=64k
 END
 
-guest vmalloc 512M <<'END'
+guest memory/vmalloc 512M <<'END'
 write | /sys/block/zram0/disksize | 4096T
 END
 
-guest colours 512M <<'END'
+guest ordinary/colours 512M <<'END'
 step | list | - | /bin/ls | --color=always | -ld | / | /dev | /dev/null
 step | bell | - | /usr/bin/printf | \033[1;31mred\033[0m \007 \000 no newline
 END
 
-guest guest-error 512M <<'END'
+guest ordinary/guest-error 512M <<'END'
 counters | begin
 write | /sys/no/such/file | "quoted\"
 counters | end
 END
 
-boot panic-no-init "$stock" 30 512M /nonexistent time-travel=inf-cpu </dev/null
+boot panics/panic-no-init "$stock" 30 512M /nonexistent time-travel=inf-cpu </dev/null
 
 # In real time, and without end: killed at its limit, in the middle of its output.
-boot killed "$stock" 3 512M "$work/init" <<'END'
+boot ordinary/killed "$stock" 3 512M "$work/init" <<'END'
 counters | begin
 step | talk | - | /bin/sh | -c | while :; do printf 'working '; sleep 0.1; done
 counters | end
 END
 
-# lkdtm NAME LIMIT TYPE OPTION...: one crash of the kernel's crash test, in real time.
+# lkdtm FOLDER/NAME LIMIT TYPE OPTION...: one crash of the kernel's crash test, in real time.
 lkdtm() {
 	name=$1 limit=$2 type=$3
 	shift 3
@@ -150,10 +150,10 @@ lkdtm() {
 		boot "$name" "$debug" "$limit" 512M "$work/init" "$@"
 }
 
-lkdtm bug 30 BUG
-lkdtm kernel-fault 30 EXCEPTION
-lkdtm kasan 30 WRITE_AFTER_FREE
-lkdtm ubsan 30 ARRAY_BOUNDS
-lkdtm lockdep 30 SPINLOCKUP
-lkdtm hung-task 8 HUNG_TASK sysctl.kernel.hung_task_timeout_secs=3
-lkdtm lockup 14 SOFTLOCKUP sysctl.kernel.watchdog_thresh=3 rcupdate.rcu_cpu_stall_timeout=5
+lkdtm panics/bug 30 BUG
+lkdtm panics/kernel-fault 30 EXCEPTION
+lkdtm reports/kasan 30 WRITE_AFTER_FREE
+lkdtm reports/ubsan 30 ARRAY_BOUNDS
+lkdtm reports/lockdep 30 SPINLOCKUP
+lkdtm hangs/hung-task 8 HUNG_TASK sysctl.kernel.hung_task_timeout_secs=3
+lkdtm hangs/lockup 14 SOFTLOCKUP sysctl.kernel.watchdog_thresh=3 rcupdate.rcu_cpu_stall_timeout=5

@@ -14,11 +14,11 @@ from mglru.core.paths import GUEST
 from mglru.guest.channel import GuestReport, ProblemKind, metrics_of, parse
 from mglru.guest.counters import is_memory_stat_event, is_vmstat_event
 from mglru.guest.latency import HIGHEST, Histogram
-from support.places import LOGS
+from support import places
 
 
 def recorded(name: str) -> bytes:
-    return (LOGS / f"{name}.jsonl").read_bytes()
+    return places.recorded(f"{name}.jsonl")
 
 
 def kinds(report: GuestReport) -> list[ProblemKind]:

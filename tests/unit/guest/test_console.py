@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mglru.guest.console import EXCERPT_LINES, Kind, clean, ended, scan, unexpected
-from support.places import LOGS
+from support import places
 
 # Every log with what it must give, in order.
 RECORDED: dict[str, list[Kind]] = {
@@ -43,11 +43,11 @@ CUT_SHORT = {"killed", "panic", "panic-no-init", "hung-task", "lockup", "bug"}
 
 
 def recorded(name: str) -> bytes:
-    return (LOGS / f"{name}.log").read_bytes()
+    return places.recorded(f"{name}.log")
 
 
 def test_every_log_is_tested() -> None:
-    assert {path.stem for path in LOGS.glob("*.log")} == set(RECORDED)
+    assert {path.stem for path in places.LOGS.rglob("*.log")} == set(RECORDED)
 
 
 @pytest.mark.parametrize("name", RECORDED)
