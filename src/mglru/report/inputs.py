@@ -14,8 +14,7 @@ from mglru.results.compare import Named, load_named
 from mglru.results.model import RunResult
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import file as bound_file
-from mglru.study.bound.file import Bound
-from mglru.study.bound.simulate import LRU, OPTIMUM
+from mglru.study.bound.file import LRU, OPTIMUM, Bound
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep.file import Sweep
 

@@ -12,9 +12,7 @@ from mglru.core.figures import number
 from mglru.report.charts.palette import Palette
 from mglru.report.charts.vega import Chart, Row, Spec, rows, spec_of, tip
 from mglru.results.tables import times
-from mglru.study.bound.bound import distance
-from mglru.study.bound.file import Bound
-from mglru.study.bound.simulate import OPTIMUM
+from mglru.study.bound.file import OPTIMUM, Bound, distance
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,9 @@ from mglru.run.provenance import lab_commit
 from mglru.run.session import Session
 from mglru.study.bound import models
 from mglru.study.bound.accesses import Accesses, read_accesses
-from mglru.study.bound.file import Bound, KernelOutcome, PolicyOutcome
+from mglru.study.bound.file import LRU, Bound, KernelOutcome, PolicyOutcome
 from mglru.study.bound.simulate import (
     LEARNED,
-    LRU,
-    OPTIMUM,
     POLICIES,
     Outcome,
     simulate,
@@ -235,12 +233,3 @@ def doubts(bound: Bound) -> list[str]:
                 f"{MARGIN:.0%}): the recording lacks accesses, or this kernel is no LRU here"
             )
     return found
-
-
-def distance(misses: int, bound: Bound) -> float | None:
-    """Return how far misses are from the optimum: 0 as the optimum, 1 as LRU.
-
-    None where LRU is the optimum.
-    """
-    best, lru = bound.policies[OPTIMUM].misses, bound.policies[LRU].misses
-    return (misses - best) / (lru - best) if lru != best else None

@@ -12,6 +12,9 @@ from mglru.results.model import json_text
 from mglru.results.output_file import OutputFile
 
 FORMAT = 1
+# Two policies that every file has: what the others are measured by.
+OPTIMUM = "Belady"
+LRU = "LRU"
 KIND = Kind("bound", "./mglru bound EXPERIMENT --json FILE", FORMAT)
 
 
@@ -79,6 +82,15 @@ class Bound(_Model):
     policies: dict[str, PolicyOutcome] = Field(min_length=1)
     kernels: dict[str, KernelOutcome] = {}
     lab_commit: str | None = None
+
+
+def distance(misses: int, bound: Bound) -> float | None:
+    """Return how far misses are from the optimum: 0 as the optimum, 1 as LRU.
+
+    None where LRU is the optimum.
+    """
+    best, lru = bound.policies[OPTIMUM].misses, bound.policies[LRU].misses
+    return (misses - best) / (lru - best) if lru != best else None
 
 
 class BoundFile(OutputFile):

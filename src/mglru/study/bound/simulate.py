@@ -21,9 +21,7 @@ import numpy.typing as npt
 
 from mglru.core.errors import UsageError
 from mglru.study.bound.accesses import Accesses, Flags, Pages
-
-OPTIMUM = "Belady"
-LRU = "LRU"
+from mglru.study.bound.file import LRU, OPTIMUM
 
 # libCacheSim's names beside those that papers use. Its LFU, LRU-K and LHD are left out: the
 # first two gave the figures of SIEVE, and the last differs from run to run.

@@ -8,8 +8,7 @@ from rich.table import Table
 
 from mglru.guest.counters import PAGE_BYTES
 from mglru.results.tables import text_console
-from mglru.study.bound.bound import distance
-from mglru.study.bound.file import Bound
+from mglru.study.bound.file import Bound, distance
 
 WIDTH = 100
 COLUMNS = ("misses", "of LRU's", "to the optimum", "refaults", "read ahead, unused")
