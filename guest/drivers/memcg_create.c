@@ -16,7 +16,6 @@
  */
 #include "lab.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@
 #include <unistd.h>
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
+#define MAX_GROUPS 1000000
 #define FIRST_REPORT 125
 #define DYING_POLL_NSEC (10 * 1000 * NSEC_PER_USEC)
 #define DYING_POLLS 3000
@@ -183,18 +183,6 @@ static void churn(const struct options *options, uint64_t *nsec)
 	free(group);
 }
 
-static long positive(const char *text)
-{
-	char *end;
-	long value = strtol(text, &end, 10);
-
-	if (*end || value <= 0) {
-		errno = 0;
-		lab_die("memcg_create: '%s' is not a positive number", text);
-	}
-	return value;
-}
-
 static struct options parse(int argc, char **argv)
 {
 	static const struct option known[] = {
@@ -210,18 +198,20 @@ static struct options parse(int argc, char **argv)
 
 	while ((choice = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		if (choice == 'g')
-			options.groups = positive(optarg);
+			options.groups = lab_number(optarg, MAX_GROUPS);
 		else if (choice == 'w')
-			options.window = positive(optarg);
+			options.window = lab_number(optarg, MAX_GROUPS);
 		else if (choice == 'c')
 			options.churn = 1;
 		else if (choice == 's')
-			options.seed = strtoull(optarg, NULL, 0);
+			options.seed = lab_number(optarg, UINT64_MAX);
 		else if (choice == 'p')
 			options.parent = optarg;
 		else
 			lab_die("memcg_create: unknown option");
 	}
+	if (!options.groups || !options.window)
+		lab_die("memcg_create: no groups");
 	return options;
 }
 

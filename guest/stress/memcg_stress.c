@@ -36,6 +36,8 @@
 #define PAGE 4096UL
 #define SLOTS 16
 #define MAX_WORKERS 64
+#define MAX_ROUNDS 1000000
+#define MAX_MB 4096
 #define REMOVE_TRIES 100
 #define REMOVE_WAIT_NSEC (1000 * NSEC_PER_USEC)
 
@@ -347,18 +349,6 @@ static void report(struct totals *totals)
 	lab_metric("toggles", totals->toggles);
 }
 
-static long positive(const char *text)
-{
-	char *end;
-	long value = strtol(text, &end, 10);
-
-	if (*end || value <= 0) {
-		errno = 0;
-		lab_die("memcg_stress: '%s' is not a positive number", text);
-	}
-	return value;
-}
-
 static struct options parse(int argc, char **argv)
 {
 	static const struct option known[] = {
@@ -379,15 +369,15 @@ static struct options parse(int argc, char **argv)
 
 	while ((choice = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		if (choice == 'w')
-			options.workers = positive(optarg);
+			options.workers = lab_number(optarg, MAX_WORKERS);
 		else if (choice == 'r')
-			options.rounds = positive(optarg);
+			options.rounds = lab_number(optarg, MAX_ROUNDS);
 		else if (choice == 's')
-			options.seed = strtoull(optarg, NULL, 0);
+			options.seed = lab_number(optarg, UINT64_MAX);
 		else if (choice == 'f')
 			options.files = optarg;
 		else if (choice == 'm')
-			options.file_mb = positive(optarg);
+			options.file_mb = lab_number(optarg, MAX_MB);
 		else if (choice == 'p')
 			options.parent = optarg;
 		else if (choice == 't')
@@ -395,10 +385,8 @@ static struct options parse(int argc, char **argv)
 		else
 			lab_die("memcg_stress: unknown option");
 	}
-	if (options.workers > MAX_WORKERS || options.file_mb < 8) {
-		errno = 0;
-		lab_die("memcg_stress: at most %d workers, at least 8 MB", MAX_WORKERS);
-	}
+	if (!options.workers || !options.rounds || options.file_mb < 8)
+		lab_die("memcg_stress: a worker, a round and 8 MB at least");
 	return options;
 }
 
