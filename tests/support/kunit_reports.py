@@ -8,13 +8,13 @@ import io
 from rich.console import Console
 
 from mglru.checks.kunit import (
+    KunitOutcome,
     KunitReport,
-    Outcome,
 )
 from mglru.cli.kernel.kunit import show
 
 
-def report(*suites: Outcome, problems: tuple[str, ...] = ()) -> KunitReport:
+def report(*suites: KunitOutcome, problems: tuple[str, ...] = ()) -> KunitReport:
     return KunitReport(kernel="6.12%kunit", release="6.12.0-x", suites=suites, problems=problems)
 
 

@@ -18,7 +18,7 @@ KEY_LENGTH = 12
 
 
 @dataclass(frozen=True)
-class Machine:
+class BuildMachine:
     """How a kernel is built for one of the lab's machines.
 
     Attributes:
@@ -35,10 +35,10 @@ class Machine:
 
 
 MACHINES = {
-    "uml": Machine("um", ("base", "uml"), "linux", 700),
-    "qemu": Machine("x86_64", ("base", "qemu"), "vmlinux", 900),
+    "uml": BuildMachine("um", ("base", "uml"), "linux", 700),
+    "qemu": BuildMachine("x86_64", ("base", "qemu"), "vmlinux", 900),
     # Also those of `qemu-threads`.
-    "qemu-smp": Machine("x86_64", ("base", "qemu", "smp"), "vmlinux", 1300),
+    "qemu-smp": BuildMachine("x86_64", ("base", "qemu", "smp"), "vmlinux", 1300),
 }
 
 

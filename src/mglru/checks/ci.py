@@ -24,7 +24,7 @@ STRESS_KERNEL = "6.12+next%checks"
 
 
 @dataclass(frozen=True)
-class Step:
+class CiStep:
     """One step: a name for the user, and a function that returns whether it passed."""
 
     name: str
@@ -54,30 +54,30 @@ def _layers() -> bool:
     return subprocess.run(command, cwd=REPO, check=False, env=environment).returncode == 0
 
 
-def source_steps() -> list[Step]:
+def source_steps() -> list[CiStep]:
     """Return the steps that need no kernel."""
     return [
-        Step("ruff check", _python("ruff", "check", "--no-cache")),
-        Step("ruff format", _python("ruff", "format", "--check", "--no-cache", "-q")),
-        Step("mypy --strict", _python("mypy", "--cache-dir", os.devnull)),
-        Step("import-linter", _layers),
-        Step("pytest", _pytest("not guest and not qemu")),
+        CiStep("ruff check", _python("ruff", "check", "--no-cache")),
+        CiStep("ruff format", _python("ruff", "format", "--check", "--no-cache", "-q")),
+        CiStep("mypy --strict", _python("mypy", "--cache-dir", os.devnull)),
+        CiStep("import-linter", _layers),
+        CiStep("pytest", _pytest("not guest and not qemu")),
     ]
 
 
-def guest_steps() -> list[Step]:
+def guest_steps() -> list[CiStep]:
     """Return the steps that boot the kernels that an earlier step has built."""
     return [
-        Step("pytest -m guest", _pytest("guest")),
+        CiStep("pytest -m guest", _pytest("guest")),
     ]
 
 
-def qemu_steps() -> list[Step]:
+def qemu_steps() -> list[CiStep]:
     """Return the steps that boot the kernels that an earlier step has built for `qemu`."""
-    return [Step("pytest -m qemu", _pytest("qemu"))]
+    return [CiStep("pytest -m qemu", _pytest("qemu"))]
 
 
-def run_steps(steps: list[Step], ui: Ui) -> ExitCode:
+def run_steps(steps: list[CiStep], ui: Ui) -> ExitCode:
     """Run all steps, also after one has failed, and say at the end how each went."""
     outcome: list[tuple[str, bool, float]] = []
     for step in steps:

@@ -61,7 +61,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Outcome(_Model):
+class KunitOutcome(_Model):
     """A suite, a case of one, or one parameter's run of a case.
 
     Attributes:
@@ -74,7 +74,7 @@ class Outcome(_Model):
     name: str
     status: Status
     log: tuple[str, ...] = ()
-    tests: tuple[Outcome, ...] = ()
+    tests: tuple[KunitOutcome, ...] = ()
 
     def bad_lines(self) -> Iterator[str]:
         """Say why it, or one of its tests, is not good, in the kernel's words."""
@@ -96,11 +96,11 @@ class KunitReport(_Model):
 
     kernel: str
     release: str
-    suites: tuple[Outcome, ...]
+    suites: tuple[KunitOutcome, ...]
     problems: tuple[str, ...] = ()
 
     @property
-    def cases(self) -> list[Outcome]:
+    def cases(self) -> list[KunitOutcome]:
         """All cases of all suites."""
         return [case for suite in self.suites for case in suite.tests]
 
@@ -143,7 +143,7 @@ def with_suites(kernel: KernelId) -> KernelId:
     return replace(kernel, options=tuple(sorted((*kernel.options, VARIANT))))
 
 
-def read_ktap(log: Path, tree: Path) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
+def read_ktap(log: Path, tree: Path) -> tuple[tuple[KunitOutcome, ...], tuple[str, ...]]:
     """Return the suites in a console log, and what the parser did not like.
 
     Args:
@@ -164,7 +164,7 @@ def read_ktap(log: Path, tree: Path) -> tuple[tuple[Outcome, ...], tuple[str, ..
 
 
 class _Parsed(_Model):
-    suites: tuple[Outcome, ...]
+    suites: tuple[KunitOutcome, ...]
     errors: tuple[str, ...]
 
 

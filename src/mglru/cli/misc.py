@@ -42,14 +42,14 @@ def test(*, quick: bool, machine: str) -> int:
     ui = Ui()
     packages.ensure(packages.TEST, ui)
     if machine != UML:
-        builds = ci.Step("build kernels", lambda: _kernels_build(ui, machine))
+        builds = ci.CiStep("build kernels", lambda: _kernels_build(ui, machine))
         return ci.run_steps([builds, *ci.qemu_steps()], ui)
     steps = ci.source_steps()
     if not quick:
         steps += [
             # In this order: what the check builds starts as a copy of a built tree.
-            ci.Step("build kernels", lambda: _kernels_build(ui)),
-            ci.Step("series check", lambda: _series_are_fit(ui)),
+            ci.CiStep("build kernels", lambda: _kernels_build(ui)),
+            ci.CiStep("series check", lambda: _series_are_fit(ui)),
             *ci.guest_steps(),
         ]
     return ci.run_steps(steps, ui)

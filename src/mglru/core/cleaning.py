@@ -20,7 +20,7 @@ SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True)
-class Kind:
+class CacheKind:
     """One kind of things in the cache.
 
     Attributes:
@@ -39,26 +39,26 @@ class Kind:
 
 
 KINDS = (
-    Kind("apt", "Debian's package lists", "apt/*"),
-    Kind("builds", "kernels", "builds/*"),
-    Kind("commands", "commands of `try`", "commands/*"),
-    Kind("datasets", "disk images", "datasets/*"),
-    Kind("debs", "Debian packages of kernels", "debs/*"),
-    Kind("downloads", "archives from the network", "downloads/*", only_all=True),
-    Kind("failed", "logs of boots that went wrong", "failed/*"),
-    Kind("git", "git trees of `kernel tree`: yours", "git/*", keep=True),
-    Kind("guest", "guest programs", "guest/*"),
-    Kind("matrix", "messages of compilers", "matrix/*"),
-    Kind("memory", "memory of guests", "memory/*"),
-    Kind("policies", "models of policies", "policies/*"),
-    Kind("selftests", "the kernel's selftests, compiled", "selftests/*"),
-    Kind("sources", "kernel sources", "sources/*/*", only_all=True),
-    Kind("tested", "kernel sources of other releases", "tested/*/*"),
-    Kind("tmp", "left behind by what was killed", "tmp/*"),
-    Kind("traces", "operations of databases", "traces/*"),
-    Kind("trees", "trees in which kernels are built", "trees/*/*"),
-    Kind("userlands", "programs of guests", "userlands/*"),
-    Kind("venv-*", "Python packages", "venv-*"),
+    CacheKind("apt", "Debian's package lists", "apt/*"),
+    CacheKind("builds", "kernels", "builds/*"),
+    CacheKind("commands", "commands of `try`", "commands/*"),
+    CacheKind("datasets", "disk images", "datasets/*"),
+    CacheKind("debs", "Debian packages of kernels", "debs/*"),
+    CacheKind("downloads", "archives from the network", "downloads/*", only_all=True),
+    CacheKind("failed", "logs of boots that went wrong", "failed/*"),
+    CacheKind("git", "git trees of `kernel tree`: yours", "git/*", keep=True),
+    CacheKind("guest", "guest programs", "guest/*"),
+    CacheKind("matrix", "messages of compilers", "matrix/*"),
+    CacheKind("memory", "memory of guests", "memory/*"),
+    CacheKind("policies", "models of policies", "policies/*"),
+    CacheKind("selftests", "the kernel's selftests, compiled", "selftests/*"),
+    CacheKind("sources", "kernel sources", "sources/*/*", only_all=True),
+    CacheKind("tested", "kernel sources of other releases", "tested/*/*"),
+    CacheKind("tmp", "left behind by what was killed", "tmp/*"),
+    CacheKind("traces", "operations of databases", "traces/*"),
+    CacheKind("trees", "trees in which kernels are built", "trees/*/*"),
+    CacheKind("userlands", "programs of guests", "userlands/*"),
+    CacheKind("venv-*", "Python packages", "venv-*"),
 )
 # Made by the cache itself, and small.
 OWN = {cache.LEASES}
@@ -75,7 +75,7 @@ class Entry:
     """
 
     path: Path
-    kind: Kind
+    kind: CacheKind
     age: float
 
     @property

@@ -32,7 +32,7 @@ from mglru.guest.events import (
     Metric,
     Progress,
     Sample,
-    Step,
+    StepEvent,
     SymbolProof,
 )
 from mglru.guest.hot_shift import shift_figures
@@ -114,7 +114,7 @@ class GuestReport:
     metrics: dict[str, float]
     latencies: tuple[Latency, ...]
     progress: Progress | None
-    steps: tuple[Step, ...]
+    steps: tuple[StepEvent, ...]
     errors: tuple[str, ...]
     done: bool
     problems: tuple[Problem, ...]
@@ -143,12 +143,12 @@ def parse(raw: bytes | str) -> GuestReport:
         metrics={metric.name: metric.value for metric in of(Metric)},
         latencies=_merge(of(LatencyCounts), problems.append),
         progress=progress[-1] if progress else None,
-        steps=tuple(of(Step)),
+        steps=tuple(of(StepEvent)),
         errors=tuple(error.message for error in of(GuestError)),
         done=bool(of(Done)),
         problems=(),
     )
-    problems += _duplicates(of(Metric), of(Counters), of(Step))
+    problems += _duplicates(of(Metric), of(Counters), of(StepEvent))
     problems += _gaps(report)
     return GuestReport(**{**vars(report), "problems": tuple(problems)})
 
@@ -192,7 +192,7 @@ def _merge(
 
 
 def _duplicates(
-    metrics: Iterable[Metric], counters: Iterable[Counters], steps: Iterable[Step]
+    metrics: Iterable[Metric], counters: Iterable[Counters], steps: Iterable[StepEvent]
 ) -> list[Problem]:
     seen = Counter([f"metric {metric.name}" for metric in metrics])
     seen.update(f"phase {snapshot.phase}" for snapshot in counters)

@@ -11,7 +11,7 @@ from enum import StrEnum
 EXCERPT_LINES = 16
 
 
-class Kind(StrEnum):
+class Trouble(StrEnum):
     """The kinds of trouble; an experiment names those it expects by these words."""
 
     KASAN = "kasan"
@@ -46,7 +46,7 @@ class Finding:
         excerpt: it and the lines after it, to the end of the report or EXCERPT_LINES.
     """
 
-    kind: Kind
+    kind: Trouble
     line_number: int
     line: str
     excerpt: tuple[str, ...]
@@ -68,30 +68,33 @@ _LOCKDEP_WORDS = (
     r"|lock held (when|at)|locks? still held|suspicious RCU usage"
     r"|Nested lock was not taken|-safe -> .*-unsafe lock order"
 )
-_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
+_PATTERNS: tuple[tuple[Trouble, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
-        (Kind.KASAN, r"BUG: KASAN: "),
-        (Kind.KFENCE, r"BUG: KFENCE: "),
-        (Kind.UBSAN, r"UBSAN: "),
-        (Kind.LOCKDEP, rf"WARNING: .*({_LOCKDEP_WORDS})"),
-        (Kind.LOCKDEP, r"\[ BUG: |INFO: trying to register non-static key|BUG: MAX_LOCK"),
-        (Kind.SOFT_LOCKUP, r"BUG: (soft|workqueue) lockup|hard LOCKUP"),
-        (Kind.HUNG_TASK, r"INFO: task .+ blocked .*more than \d+ seconds"),
-        (Kind.RCU_STALL, r"rcu.*detected (expedited )?stall|rcu_\w+ kthread (starved|timer)"),
-        (Kind.PANIC, r"Kernel panic - not syncing"),
-        (Kind.SEGFAULT, r"\[\d+\]: segfault at |traps: .+\[\d+\] (general protection|trap )"),
-        (Kind.OOPS, r"\bOops: |general protection fault|Unable to handle kernel "),
-        (Kind.BUG, r"\bBUG: |kernel BUG at "),
-        (Kind.WARNING, r"WARNING: (CPU: \d+|\S+:\d+ at )|^WARNING: "),
-        (Kind.MEMCG_OOM, r"Memory cgroup out of memory: "),
-        (Kind.OOM, r"Out of memory(:| and no killable)|Out of memory \("),
-        (Kind.PAGE_ALLOCATION, r"(page allocation failure|vmalloc error|vmap allocation .*failed)"),
-        (Kind.EXT4_ERROR, r"EXT4-fs error|EXT4-fs .*(allocation failed|Remounting .*read-only)"),
-        (Kind.EXT4_ERROR, r"JBD2: .*[Ee]rror|Aborting journal"),
-        (Kind.XFS_ERROR, r"XFS \(\S+\): .*([Ee]rror|[Cc]orruption|[Ss]hutting down|failed)"),
-        (Kind.BTRFS_ERROR, r"BTRFS (error|critical)"),
-        (Kind.IO_ERROR, r"I/O error, dev |Buffer I/O error on "),
+        (Trouble.KASAN, r"BUG: KASAN: "),
+        (Trouble.KFENCE, r"BUG: KFENCE: "),
+        (Trouble.UBSAN, r"UBSAN: "),
+        (Trouble.LOCKDEP, rf"WARNING: .*({_LOCKDEP_WORDS})"),
+        (Trouble.LOCKDEP, r"\[ BUG: |INFO: trying to register non-static key|BUG: MAX_LOCK"),
+        (Trouble.SOFT_LOCKUP, r"BUG: (soft|workqueue) lockup|hard LOCKUP"),
+        (Trouble.HUNG_TASK, r"INFO: task .+ blocked .*more than \d+ seconds"),
+        (Trouble.RCU_STALL, r"rcu.*detected (expedited )?stall|rcu_\w+ kthread (starved|timer)"),
+        (Trouble.PANIC, r"Kernel panic - not syncing"),
+        (Trouble.SEGFAULT, r"\[\d+\]: segfault at |traps: .+\[\d+\] (general protection|trap )"),
+        (Trouble.OOPS, r"\bOops: |general protection fault|Unable to handle kernel "),
+        (Trouble.BUG, r"\bBUG: |kernel BUG at "),
+        (Trouble.WARNING, r"WARNING: (CPU: \d+|\S+:\d+ at )|^WARNING: "),
+        (Trouble.MEMCG_OOM, r"Memory cgroup out of memory: "),
+        (Trouble.OOM, r"Out of memory(:| and no killable)|Out of memory \("),
+        (
+            Trouble.PAGE_ALLOCATION,
+            r"(page allocation failure|vmalloc error|vmap allocation .*failed)",
+        ),
+        (Trouble.EXT4_ERROR, r"EXT4-fs error|EXT4-fs .*(allocation failed|Remounting .*read-only)"),
+        (Trouble.EXT4_ERROR, r"JBD2: .*[Ee]rror|Aborting journal"),
+        (Trouble.XFS_ERROR, r"XFS \(\S+\): .*([Ee]rror|[Cc]orruption|[Ss]hutting down|failed)"),
+        (Trouble.BTRFS_ERROR, r"BTRFS (error|critical)"),
+        (Trouble.IO_ERROR, r"I/O error, dev |Buffer I/O error on "),
     )
 )
 # One search tells almost every line apart from trouble.

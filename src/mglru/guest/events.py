@@ -146,7 +146,7 @@ class LruGen(EventBase):
     enabled: str
 
 
-class Step(EventBase):
+class StepEvent(EventBase):
     """One program that the guest ran to its end.
 
     Attributes:
@@ -198,7 +198,7 @@ Event = (
     | KernelProof
     | SymbolProof
     | LruGen
-    | Step
+    | StepEvent
     | GuestError
     | Done
 )

@@ -28,7 +28,7 @@ BETTER_FROM = 1.02
 
 
 @dataclass(frozen=True)
-class Line:
+class OverviewLine:
     """One row of either table: how bad or good, for their order, and its cells."""
 
     size: float
@@ -87,7 +87,7 @@ def headline(runs: Sequence[RunResult]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _worst(runs: Sequence[RunResult]) -> list[Line]:
+def _worst(runs: Sequence[RunResult]) -> list[OverviewLine]:
     """Return the families that are worse, each with the measure that is worst."""
     judged = [_judged(run) for run in runs]
     by_name = {run.experiment: run for run in judged}
@@ -99,11 +99,11 @@ def _worst(runs: Sequence[RunResult]) -> list[Line]:
         name = _name(by_name[worst.point], family.family)
         what = "" if math.isinf(worst.ratio) else measure
         cells = (name, f"**worse**: {what}".rstrip(": "), _worse_cell(worst), str(family.seeds))
-        lines.append(Line(family.largest, cells))
+        lines.append(OverviewLine(family.largest, cells))
     return lines
 
 
-def _table(heads: Sequence[str], lines: Sequence[Line]) -> list[str]:
+def _table(heads: Sequence[str], lines: Sequence[OverviewLine]) -> list[str]:
     if not lines:
         return [f"nothing by more than {ALLOWED - 1:.0%}"]
     ordered = sorted(lines, key=lambda line: -line.size)
@@ -135,7 +135,7 @@ def _judged(run: RunResult) -> RunResult:
     return run.model_copy(update={"kernels": order})
 
 
-def _worse(runs: Sequence[RunResult]) -> list[Line]:
+def _worse(runs: Sequence[RunResult]) -> list[OverviewLine]:
     """Return the families in which some measure is above what is allowed, with all that are."""
     judged = [_judged(run) for run in runs]
     by_name = {run.experiment: run for run in judged}
@@ -145,7 +145,7 @@ def _worse(runs: Sequence[RunResult]) -> list[Line]:
             points = [by_name[worst.point] for worst in family.worst.values()]
             cells = (_worse_cell(family.worst.get(measure)) for measure in MEASURES)
             name = _name(points[0], family.family)
-            lines.append(Line(family.largest, (name, *cells, str(family.seeds))))
+            lines.append(OverviewLine(family.largest, (name, *cells, str(family.seeds))))
     return lines
 
 
@@ -158,7 +158,7 @@ def _worse_cell(worst: Worst | None) -> str:
     return f"**{times(worst.ratio)}**" if sure else times(worst.ratio)
 
 
-def _better(runs: Sequence[RunResult], *, short: bool = False) -> list[Line]:
+def _better(runs: Sequence[RunResult], *, short: bool = False) -> list[OverviewLine]:
     """Return the workloads whose first headline figure is better; `short`: as README has them."""
     lines = []
     for run in runs:
@@ -174,11 +174,11 @@ def _better(runs: Sequence[RunResult], *, short: bool = False) -> list[Line]:
         what = f"{row.label} {ARROWS[row.better]}" if row.better else row.label
         if short:
             ours_only = (_name(run), f"better: {what}", _ratio(ours), _seeds(run))
-            lines.append(Line(size, ours_only))
+            lines.append(OverviewLine(size, ours_only))
             continue
         shown = (_ratio(cells.get(name)) for name in ("6.12@classic", "7.3", KERNEL))
         published = times(row.published.ratio) if row.published else ""
-        lines.append(Line(size, (_name(run), what, *shown, published, _seeds(run))))
+        lines.append(OverviewLine(size, (_name(run), what, *shown, published, _seeds(run))))
     return lines
 
 

@@ -25,7 +25,7 @@ from mglru.report.charts.summary import summary_charts
 from mglru.report.charts.vega import FONT, Chart, config, library
 from mglru.report.inputs import Inputs
 from mglru.report.sections import Section, make_sections
-from mglru.report.summary import Line, Summary, summarise
+from mglru.report.summary import Summary, SummaryLine, summarise
 from mglru.results import tables
 from mglru.results.compare import Cell
 from mglru.results.marks import Mark
@@ -205,7 +205,7 @@ def says(cell: Cell, *, is_baseline: bool) -> str:
     return "" if is_baseline else tables.times(cell.ratio)
 
 
-def without_ratio(line: Line, cell: Cell) -> str:
+def without_ratio(line: SummaryLine, cell: Cell) -> str:
     """Return the figure of a cell whose baseline is zero, as `0 → 11`."""
     if cell.median == line.baseline:
         return number(cell.median)

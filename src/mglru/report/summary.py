@@ -29,7 +29,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Line:
+class SummaryLine:
     """One metric of one experiment: its cells by kernel, and the baseline's median."""
 
     experiment: str
@@ -53,8 +53,8 @@ class Summary:
     baseline: str | None
     kernels: tuple[str, ...]
     scores: tuple[Score, ...]
-    lines: tuple[Line, ...]
-    refaults: tuple[Line, ...]
+    lines: tuple[SummaryLine, ...]
+    refaults: tuple[SummaryLine, ...]
 
 
 def summarise(comparisons: Sequence[Comparison]) -> Summary:
@@ -93,9 +93,11 @@ def _cells(comparison: Comparison, row: Row) -> dict[str, Cell | None]:
     return found
 
 
-def _line(comparison: Comparison, row: Row) -> Line:
+def _line(comparison: Comparison, row: Row) -> SummaryLine:
     base = row.cells[comparison.baseline]
-    return Line(comparison.experiment, row, _cells(comparison, row), base.median if base else 0.0)
+    return SummaryLine(
+        comparison.experiment, row, _cells(comparison, row), base.median if base else 0.0
+    )
 
 
 def _score(kernel: str, comparisons: Sequence[Comparison]) -> Score:

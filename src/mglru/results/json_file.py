@@ -19,7 +19,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """A kind of file that the lab writes.
 
     Attributes:

@@ -18,12 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, computed_field
 from mglru.core import stats
 from mglru.results import recording
 from mglru.results.baseline import baseline_of
-from mglru.results.json_file import Kind, shown
+from mglru.results.json_file import FileKind, shown
 from mglru.results.output_file import OutputFile
 from mglru.results.timeline import Timeline
 
 FORMAT = 1
-KIND = Kind("result", "./mglru run EXPERIMENT --json FILE", FORMAT)
+KIND = FileKind("result", "./mglru run EXPERIMENT --json FILE", FORMAT)
 # An array of numbers as json.dumps() indents it; in a string a line never ends.
 _NUMBERS = re.compile(r"\[\n\s*([-+.\deE]+(?:,\n\s*[-+.\deE]+)*)\n\s*\]")
 

@@ -106,5 +106,5 @@ def problems(boot: Boot, report: GuestReport, expected: Expectation, limit: floa
 
 def _kill_is_expected(seen: list[console.Finding], expected: Expectation) -> bool:
     """Whether an out-of-memory kill is a result of the experiment, and there was one."""
-    kind = console.Kind.MEMCG_OOM
+    kind = console.Trouble.MEMCG_OOM
     return kind in expected.findings and any(finding.kind == kind for finding in seen)

@@ -26,7 +26,7 @@ from mglru.source.kernel_id import parse_list
 CONFIRMING_SEED = 1001
 
 
-class Outcome(StrEnum):
+class Confirmation(StrEnum):
     """What became of a finding."""
 
     HOLDS = "holds"
@@ -52,7 +52,7 @@ class Finding:
     mark: Mark
     found: Cell
     again: Cell | None
-    outcome: Outcome
+    outcome: Confirmation
 
 
 def check_found(run: RunResult, name: str) -> None:
@@ -158,13 +158,17 @@ def findings(found: Comparison, again: Comparison) -> list[Finding]:
     return result
 
 
-def _outcome(mark: Mark, now: Cell | None) -> Outcome:
+def _outcome(mark: Mark, now: Cell | None) -> Confirmation:
     if now is not None and now.mark is mark:
-        return Outcome.HOLDS
+        return Confirmation.HOLDS
     opposite = Mark.WORSE if mark is Mark.BETTER else Mark.BETTER
-    return Outcome.CONTRADICTED if now is not None and now.mark is opposite else Outcome.UNSURE
+    return (
+        Confirmation.CONTRADICTED
+        if now is not None and now.mark is opposite
+        else Confirmation.UNSURE
+    )
 
 
 def all_hold(all_findings: Sequence[Finding]) -> bool:
     """Whether every finding holds."""
-    return all(finding.outcome is Outcome.HOLDS for finding in all_findings)
+    return all(finding.outcome is Confirmation.HOLDS for finding in all_findings)

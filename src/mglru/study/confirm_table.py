@@ -11,9 +11,13 @@ from rich.text import Text
 
 from mglru.results.compare import Cell, Comparison
 from mglru.results.tables import text_console, with_interval
-from mglru.study.confirm import Finding, Outcome
+from mglru.study.confirm import Confirmation, Finding
 
-STYLES = {Outcome.HOLDS: "green", Outcome.UNSURE: "yellow", Outcome.CONTRADICTED: "red"}
+STYLES = {
+    Confirmation.HOLDS: "green",
+    Confirmation.UNSURE: "yellow",
+    Confirmation.CONTRADICTED: "red",
+}
 
 
 def render(

@@ -32,7 +32,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Step:
+class PatchStep:
     """One prefix of the series, seen from the one before.
 
     Attributes:
@@ -67,7 +67,7 @@ class Waterfall:
     stock: str
     metrics: tuple[Headline, ...]
     baseline: tuple[float | None, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PatchStep, ...]
     notes: tuple[str, ...]
 
 
@@ -132,13 +132,13 @@ def _is_measured(run: RunResult, series: Series, kernels: Sequence[KernelId]) ->
 
 def _step(
     run: RunResult, names: Sequence[str], at: int, ends: Sequence[int], series: Series | None
-) -> Step:
+) -> PatchStep:
     first, last = ends[at - 1] + 1, ends[at]
     patches: tuple[Patch, ...] = series.patches[first - 1 : last] if series else ()
     effects = [
         _effect(run, headline, names[0], names[at - 1], names[at]) for headline in run.headline
     ]
-    return Step(
+    return PatchStep(
         kernel=names[at],
         numbers=_numbers(first, last, KernelId.parse(names[at]), known=series is not None),
         subjects=tuple(patch.subject for patch in patches),

@@ -12,7 +12,7 @@ from rich.text import Text
 from mglru.core.figures import number
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS, STYLES, SYMBOLS, text_console, times
-from mglru.study.waterfall import Effect, Step, Waterfall
+from mglru.study.waterfall import Effect, PatchStep, Waterfall
 
 BAR_WIDTH = 24
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"
@@ -82,7 +82,7 @@ def _grid(waterfall: Waterfall, at: int) -> Table:
     return grid
 
 
-def _what(step: Step) -> str:
+def _what(step: PatchStep) -> str:
     if len(step.subjects) == 1:
         return step.subjects[0]
     return f"{len(step.subjects)} patches" if step.subjects else step.kernel

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.checks.kunit import (
-    Outcome,
+    KunitOutcome,
     Status,
     read_ktap,
     with_suites,
@@ -19,12 +19,14 @@ from mglru.source.trees import Source, cached
 from support.kunit_reports import report, shown
 
 
-def case(name: str, status: Status = Status.SUCCESS, *log: str) -> Outcome:
-    return Outcome(name=name, status=status, log=log)
+def case(name: str, status: Status = Status.SUCCESS, *log: str) -> KunitOutcome:
+    return KunitOutcome(name=name, status=status, log=log)
 
 
-GOOD = Outcome(name="list", status=Status.SUCCESS, tests=(case("add"), case("old", Status.SKIPPED)))
-BAD = Outcome(
+GOOD = KunitOutcome(
+    name="list", status=Status.SUCCESS, tests=(case("add"), case("old", Status.SKIPPED))
+)
+BAD = KunitOutcome(
     name="tiers",
     status=Status.FAILURE,
     log=("# tiers: pass:1 fail:1",),
@@ -49,7 +51,7 @@ def test_what_passes() -> None:
     assert not report().passed
     assert not report(GOOD, BAD).passed
     assert not report(GOOD, problems=("console: a warning",)).passed
-    assert not report(Outcome(name="dead", status=Status.TEST_CRASHED)).passed
+    assert not report(KunitOutcome(name="dead", status=Status.TEST_CRASHED)).passed
     # The suite says that it is well, one of its cases that it is not.
     assert not report(GOOD.model_copy(update={"tests": BAD.tests})).passed
 
@@ -77,7 +79,9 @@ def test_a_failure_is_shown_in_the_kernels_words() -> None:
 
 
 def test_a_case_that_the_kernel_did_not_survive_has_no_name() -> None:
-    dead = Outcome(name="list", status=Status.TEST_CRASHED, tests=(case("", Status.TEST_CRASHED),))
+    dead = KunitOutcome(
+        name="list", status=Status.TEST_CRASHED, tests=(case("", Status.TEST_CRASHED),)
+    )
     lines = shown(report(dead))
     assert lines[1].split() == ["list", "(no", "result)", "crashed"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mglru.checks.matrix.build import Side, Task, compile_side, stock_and_next
-from mglru.checks.matrix.check import Outcome, check_matrix, compare, to_document
+from mglru.checks.matrix.check import MatrixOutcome, check_matrix, compare, to_document
 from mglru.checks.matrix.config import ARCHES, Configuration, load_configurations
 from mglru.checks.matrix.messages import Message, new_messages, read_messages
 from mglru.checks.matrix.objects import enabled_objects, sources_of
@@ -64,8 +64,8 @@ def series_of(tmp_path: Path, *changes: tuple[str, str, str]) -> Series:
     return load_series("6.12", forge.export(tmp_path / "patches"))
 
 
-def outcome_of(series: Series, source: Source, how: Configuration, ui: Ui) -> Outcome:
-    seen: list[Outcome] = []
+def outcome_of(series: Series, source: Source, how: Configuration, ui: Ui) -> MatrixOutcome:
+    seen: list[MatrixOutcome] = []
     pairs = [stock_and_next(how, source, series)]
     found = check_matrix(pairs, lambda task: compile_side(task, ui), seen.append)
     assert list(found) == seen
@@ -270,9 +270,9 @@ def test_an_interrupt_ends_the_check(tmp_path: Path, source: Source) -> None:
 def test_table_and_document() -> None:
     new = (Message("mm/a.c", 3, "warning: unused", "int a;"),)
     outcomes = (
-        Outcome(SWAP, 30, 2),
-        Outcome(NO_SWAP, 29, 2, new=new, failed=("mm/b.o",)),
-        Outcome(NO_SWAP, problem=("cannot prepare",)),
+        MatrixOutcome(SWAP, 30, 2),
+        MatrixOutcome(NO_SWAP, 29, 2, new=new, failed=("mm/b.o",)),
+        MatrixOutcome(NO_SWAP, problem=("cannot prepare",)),
     )
     text = render(outcomes)
     assert "swap-off: mm/a.c:3: warning: unused: int a;" in text

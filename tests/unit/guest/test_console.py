@@ -5,38 +5,38 @@ from __future__ import annotations
 
 import pytest
 
-from mglru.guest.console import EXCERPT_LINES, Kind, clean, ended, scan, unexpected
+from mglru.guest.console import EXCERPT_LINES, Trouble, clean, ended, scan, unexpected
 from support import places
 
 # Every log with what it must give, in order.
-RECORDED: dict[str, list[Kind]] = {
+RECORDED: dict[str, list[Trouble]] = {
     "good": [],
     "good-7.3": [],
     "colours": [],
     "guest-error": [],
     "killed": [],
-    "memcg-oom": [Kind.MEMCG_OOM],
-    "memcg-oom-7.3": [Kind.MEMCG_OOM],
-    "oom": [Kind.OOM],
-    "oom-7.3": [Kind.OOM],
-    "warning": [Kind.WARNING],
-    "warning-7.3": [Kind.WARNING],
-    "page-allocation": [Kind.PAGE_ALLOCATION],
-    "page-allocation-7.3": [Kind.PAGE_ALLOCATION],
-    "vmalloc": [Kind.PAGE_ALLOCATION],
-    "segfault": [Kind.SEGFAULT],
-    "segfault-7.3": [Kind.SEGFAULT],
-    "ext4-error": [Kind.EXT4_ERROR],
-    "panic": [Kind.PANIC],
-    "panic-7.3": [Kind.PANIC],
-    "panic-no-init": [Kind.PANIC],
-    "bug": [Kind.BUG, Kind.PANIC],
-    "kernel-fault": [Kind.PANIC],
-    "kasan": [Kind.KASAN],
-    "ubsan": [Kind.UBSAN],
-    "lockdep": [Kind.BUG, Kind.BUG, Kind.LOCKDEP],
-    "hung-task": [Kind.HUNG_TASK],
-    "lockup": [Kind.SOFT_LOCKUP, Kind.RCU_STALL, Kind.RCU_STALL],
+    "memcg-oom": [Trouble.MEMCG_OOM],
+    "memcg-oom-7.3": [Trouble.MEMCG_OOM],
+    "oom": [Trouble.OOM],
+    "oom-7.3": [Trouble.OOM],
+    "warning": [Trouble.WARNING],
+    "warning-7.3": [Trouble.WARNING],
+    "page-allocation": [Trouble.PAGE_ALLOCATION],
+    "page-allocation-7.3": [Trouble.PAGE_ALLOCATION],
+    "vmalloc": [Trouble.PAGE_ALLOCATION],
+    "segfault": [Trouble.SEGFAULT],
+    "segfault-7.3": [Trouble.SEGFAULT],
+    "ext4-error": [Trouble.EXT4_ERROR],
+    "panic": [Trouble.PANIC],
+    "panic-7.3": [Trouble.PANIC],
+    "panic-no-init": [Trouble.PANIC],
+    "bug": [Trouble.BUG, Trouble.PANIC],
+    "kernel-fault": [Trouble.PANIC],
+    "kasan": [Trouble.KASAN],
+    "ubsan": [Trouble.UBSAN],
+    "lockdep": [Trouble.BUG, Trouble.BUG, Trouble.LOCKDEP],
+    "hung-task": [Trouble.HUNG_TASK],
+    "lockup": [Trouble.SOFT_LOCKUP, Trouble.RCU_STALL, Trouble.RCU_STALL],
 }
 POWERED_OFF = {"good", "memcg-oom", "warning", "kasan", "guest-error", "colours"}
 CUT_SHORT = {"killed", "panic", "panic-no-init", "hung-task", "lockup", "bug"}
@@ -83,7 +83,7 @@ def test_powering_off_is_told_from_being_cut_short() -> None:
 
 def test_expected_kinds_are_no_trouble() -> None:
     findings = scan(recorded("bug"))
-    assert [finding.kind for finding in unexpected(findings, {Kind.PANIC})] == [Kind.BUG]
+    assert [finding.kind for finding in unexpected(findings, {Trouble.PANIC})] == [Trouble.BUG]
     assert unexpected(findings, {"bug", "panic"}) == []
     assert unexpected(findings, set()) == findings
 
@@ -111,7 +111,7 @@ def test_trouble_behind_colours_nuls_timestamps_and_programs_is_found() -> None:
     ours, theirs = scan(disguised), scan(recorded("memcg-oom"))
     assert ours == theirs
     (after_a_prompt,) = scan("working working " + theirs[0].line)
-    assert after_a_prompt.kind is Kind.MEMCG_OOM
+    assert after_a_prompt.kind is Trouble.MEMCG_OOM
 
 
 @pytest.mark.parametrize(
@@ -133,37 +133,40 @@ def test_clean(raw: str, text: str) -> None:
     [
         # Reports of machines and options that the recorded guests do not have, in the words
         # of the kernel's sources.
-        ("Oops: general protection fault, probably for non-canonical address 0x1: 0000", Kind.OOPS),
-        ("BUG: unable to handle page fault for address: ffffc90000000000", Kind.BUG),
-        ("BUG: kernel NULL pointer dereference, address: 0000000000000008", Kind.BUG),
-        ("kernel BUG at mm/vmscan.c:1234!", Kind.BUG),
-        ("BUG: Bad page state in process kswapd0  pfn:12345", Kind.BUG),
-        ("BUG: KFENCE: use-after-free read in f+0x1/0x2", Kind.KFENCE),
+        (
+            "Oops: general protection fault, probably for non-canonical address 0x1: 0000",
+            Trouble.OOPS,
+        ),
+        ("BUG: unable to handle page fault for address: ffffc90000000000", Trouble.BUG),
+        ("BUG: kernel NULL pointer dereference, address: 0000000000000008", Trouble.BUG),
+        ("kernel BUG at mm/vmscan.c:1234!", Trouble.BUG),
+        ("BUG: Bad page state in process kswapd0  pfn:12345", Trouble.BUG),
+        ("BUG: KFENCE: use-after-free read in f+0x1/0x2", Trouble.KFENCE),
         ("BUG: workqueue lockup - pool cpus=0 node=0 flags=0x0 nice=0 stuck for 31s!",
-         Kind.SOFT_LOCKUP),
-        ("traps: fio[12] general protection fault ip:401000 sp:7ffe error:0", Kind.SEGFAULT),
+         Trouble.SOFT_LOCKUP),
+        ("traps: fio[12] general protection fault ip:401000 sp:7ffe error:0", Trouble.SEGFAULT),
         ("traps: fio[12] trap invalid opcode ip:401000 sp:7ffe error:0 in fio[1000,400000+1000]",
-         Kind.SEGFAULT),
-        ("WARNING: possible circular locking dependency detected", Kind.LOCKDEP),
-        ("WARNING: possible recursive locking detected", Kind.LOCKDEP),
-        ("WARNING: inconsistent lock state", Kind.LOCKDEP),
-        ("WARNING: suspicious RCU usage", Kind.LOCKDEP),
-        ("WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected", Kind.LOCKDEP),
-        ("INFO: trying to register non-static key.", Kind.LOCKDEP),
-        ("INFO: task kworker/0:1:9 blocked for more than 120 seconds.", Kind.HUNG_TASK),
-        ("INFO: task cat:12 blocked in I/O wait for more than 120 seconds.", Kind.HUNG_TASK),
-        ("rcu: INFO: rcu_sched self-detected stall on CPU", Kind.RCU_STALL),
+         Trouble.SEGFAULT),
+        ("WARNING: possible circular locking dependency detected", Trouble.LOCKDEP),
+        ("WARNING: possible recursive locking detected", Trouble.LOCKDEP),
+        ("WARNING: inconsistent lock state", Trouble.LOCKDEP),
+        ("WARNING: suspicious RCU usage", Trouble.LOCKDEP),
+        ("WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected", Trouble.LOCKDEP),
+        ("INFO: trying to register non-static key.", Trouble.LOCKDEP),
+        ("INFO: task kworker/0:1:9 blocked for more than 120 seconds.", Trouble.HUNG_TASK),
+        ("INFO: task cat:12 blocked in I/O wait for more than 120 seconds.", Trouble.HUNG_TASK),
+        ("rcu: INFO: rcu_sched self-detected stall on CPU", Trouble.RCU_STALL),
         ("rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: { 0-... }",
-         Kind.RCU_STALL),
-        ("Out of memory and no killable processes...", Kind.OOM),
-        ("Aborting journal on device dm-0-8.", Kind.EXT4_ERROR),
-        ("XFS (data): log mount/recovery failed: error -117", Kind.XFS_ERROR),
-        ("BTRFS error (device data): open_ctree failed: -22", Kind.BTRFS_ERROR),
-        ("I/O error, dev nullb0, sector 8 op 0x1:(WRITE) flags 0x0", Kind.IO_ERROR),
-        ("Buffer I/O error on dev dm-0, logical block 1, lost async page write", Kind.IO_ERROR),
+         Trouble.RCU_STALL),
+        ("Out of memory and no killable processes...", Trouble.OOM),
+        ("Aborting journal on device dm-0-8.", Trouble.EXT4_ERROR),
+        ("XFS (data): log mount/recovery failed: error -117", Trouble.XFS_ERROR),
+        ("BTRFS error (device data): open_ctree failed: -22", Trouble.BTRFS_ERROR),
+        ("I/O error, dev nullb0, sector 8 op 0x1:(WRITE) flags 0x0", Trouble.IO_ERROR),
+        ("Buffer I/O error on dev dm-0, logical block 1, lost async page write", Trouble.IO_ERROR),
     ],
 )  # fmt: skip
-def test_reports_that_no_recorded_guest_gives(line: str, kind: Kind) -> None:
+def test_reports_that_no_recorded_guest_gives(line: str, kind: Trouble) -> None:
     assert [finding.kind for finding in scan(line)] == [kind]
 
 

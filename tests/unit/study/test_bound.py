@@ -17,7 +17,7 @@ from mglru.results.timeline import Timeline
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import bound as bounds
 from mglru.study.bound import table as bound_table
-from mglru.study.bound.accesses import RECORD, Accesses, Kind, read_accesses, read_requests
+from mglru.study.bound.accesses import RECORD, Accesses, AccessKind, read_accesses, read_requests
 from mglru.study.bound.file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
 from mglru.study.bound.kernels import Compared, model_of, render
 from mglru.study.bound.simulate import POLICIES, next_access, simulate
@@ -26,19 +26,21 @@ Event = tuple[int, int, int, int, int]
 
 
 def mark(name: str) -> Event:
-    return (int.from_bytes(name.encode() + b"\n", "little"), 0, 1, 1, Kind.MARK)
+    return (int.from_bytes(name.encode() + b"\n", "little"), 0, 1, 1, AccessKind.MARK)
 
 
-def event(kind: Kind, first: int, last: int | None = None, *, pid: int = 10, ino: int = 7) -> Event:
+def event(
+    kind: AccessKind, first: int, last: int | None = None, *, pid: int = 10, ino: int = 7
+) -> Event:
     return (ino, first, (first if last is None else last) - first + 1, pid, kind)
 
 
 def read(first: int, last: int | None = None, *, pid: int = 10, ino: int = 7) -> Event:
-    return event(Kind.READ, first, last, pid=pid, ino=ino)
+    return event(AccessKind.READ, first, last, pid=pid, ino=ino)
 
 
 def added(*pages: int, pid: int = 10, ino: int = 7) -> list[Event]:
-    return [event(Kind.ADD, page, pid=pid, ino=ino) for page in pages]
+    return [event(AccessKind.ADD, page, pid=pid, ino=ino) for page in pages]
 
 
 def written(path: Path, events: Sequence[Event]) -> Path:
@@ -107,8 +109,8 @@ def test_pages_read_ahead_are_used_or_not(tmp_path: Path) -> None:
         *added(1),  # had been evicted
         read(1, 2),
         *added(3),  # again, and again for nothing
-        event(Kind.MAP, 0, 3),
-        event(Kind.FAULT, 0),
+        event(AccessKind.MAP, 0, 3),
+        event(AccessKind.FAULT, 0),
     )
     assert list(found.pages) == [0, 1, 1, 2, 0]
     assert (found.missed, found.unused, found.faults) == (4, 2, 1)
@@ -117,10 +119,10 @@ def test_pages_read_ahead_are_used_or_not(tmp_path: Path) -> None:
 def test_a_write_comes_before_the_page_that_it_brings_in(tmp_path: Path) -> None:
     found = accesses(
         tmp_path,
-        event(Kind.WRITE, 0),
+        event(AccessKind.WRITE, 0),
         *added(0),
-        event(Kind.WRITE, 0),
-        event(Kind.WRITE, 1, 2, pid=12),
+        event(AccessKind.WRITE, 0),
+        event(AccessKind.WRITE, 1, 2, pid=12),
         *added(1, 2, pid=12),
     )
     assert list(found.pages) == [0, 0, 1, 2]
@@ -155,7 +157,7 @@ def test_a_model_gets_the_arrivals_between_the_accesses(tmp_path: Path) -> None:
         *added(0, 1),
         read(0),
         mark("begin"),
-        event(Kind.WRITE, 2),
+        event(AccessKind.WRITE, 2),
         *added(2, 3),
         read(1, 9),  # 4 to 8 never arrive: beyond the end of the file
         mark("end"),

@@ -18,7 +18,7 @@ from mglru.run import provenance
 from mglru.series import state as series_state
 from mglru.series.listing import load_series
 from mglru.study import confirm, confirm_table
-from mglru.study.confirm import Outcome, all_hold, check_found, check_seeds, findings
+from mglru.study.confirm import Confirmation, all_hold, check_found, check_seeds, findings
 from support.made_runs import made_info, made_run
 
 STOCK, NEXT = "6.12", "6.12+next"
@@ -47,19 +47,19 @@ def compared(run: RunResult) -> Comparison:
 @pytest.mark.parametrize(
     ("again", "outcome"),
     [
-        ([121, 122, 120, 123, 120], Outcome.HOLDS),
-        ([99, 130, 101, 90, 100], Outcome.UNSURE),
-        ([80, 81, 82, 79, 80], Outcome.CONTRADICTED),
-        ([120, 121], Outcome.UNSURE),
+        ([121, 122, 120, 123, 120], Confirmation.HOLDS),
+        ([99, 130, 101, 90, 100], Confirmation.UNSURE),
+        ([80, 81, 82, 79, 80], Confirmation.CONTRADICTED),
+        ([120, 121], Confirmation.UNSURE),
     ],
 )
 def test_a_finding_holds_if_the_other_seeds_mark_it_so(
-    again: list[float], outcome: Outcome
+    again: list[float], outcome: Confirmation
 ) -> None:
     before, after = compared(run_of([120.0] * 5)), compared(run_of(again, seed=1001))
     (finding,) = findings(before, after)
     assert (finding.kernel, finding.label, finding.outcome) == (NEXT, "ops_per_second", outcome)
-    assert all_hold([finding]) == (outcome is Outcome.HOLDS)
+    assert all_hold([finding]) == (outcome is Confirmation.HOLDS)
     text = confirm_table.render(before, after, [finding], width=160)
     assert "5 boots from seed 1 found" in text
     assert str(outcome) in text

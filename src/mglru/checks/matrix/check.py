@@ -15,7 +15,7 @@ FORMAT = "mglru-matrix-1"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MatrixOutcome:
     """What came of one configuration.
 
     Attributes:
@@ -45,8 +45,8 @@ class Outcome:
 def check_matrix(
     pairs: Sequence[tuple[Task, Task]],
     compile_task: Callable[[Task], Side],
-    report: Callable[[Outcome], None],
-) -> tuple[Outcome, ...]:
+    report: Callable[[MatrixOutcome], None],
+) -> tuple[MatrixOutcome, ...]:
     """Compile each configuration of stock and patched source, and compare.
 
     Args:
@@ -65,19 +65,19 @@ def check_matrix(
     return tuple(outcomes)
 
 
-def _outcome(stock: Task, patched: Task, compile_task: Callable[[Task], Side]) -> Outcome:
+def _outcome(stock: Task, patched: Task, compile_task: Callable[[Task], Side]) -> MatrixOutcome:
     try:
         before, after = compile_task(stock), compile_task(patched)
     except LabError as error:
         if error.exit_code == ExitCode.INTERRUPTED:
             raise
-        return Outcome(patched.configuration, problem=(error.what, *error.log_tail))
+        return MatrixOutcome(patched.configuration, problem=(error.what, *error.log_tail))
     return compare(patched.configuration, before, after)
 
 
-def compare(configuration: Configuration, stock: Side, patched: Side) -> Outcome:
+def compare(configuration: Configuration, stock: Side, patched: Side) -> MatrixOutcome:
     """Return what the series adds to what stock says."""
-    return Outcome(
+    return MatrixOutcome(
         configuration,
         objects=len(patched.objects),
         stock=len(stock.messages),
@@ -87,7 +87,7 @@ def compare(configuration: Configuration, stock: Side, patched: Side) -> Outcome
     )
 
 
-def to_document(base: str, version: str, outcomes: Sequence[Outcome]) -> dict[str, object]:
+def to_document(base: str, version: str, outcomes: Sequence[MatrixOutcome]) -> dict[str, object]:
     """Return the outcomes as a JSON document."""
     return {
         "format": FORMAT,
@@ -98,7 +98,7 @@ def to_document(base: str, version: str, outcomes: Sequence[Outcome]) -> dict[st
     }
 
 
-def _document(outcome: Outcome) -> dict[str, object]:
+def _document(outcome: MatrixOutcome) -> dict[str, object]:
     return {
         "name": outcome.configuration.name,
         "about": outcome.configuration.about,

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru.checks.kunit import KunitFile, KunitReport, Outcome, run_kunit, with_suites
+from mglru.checks.kunit import KunitFile, KunitOutcome, KunitReport, run_kunit, with_suites
 from mglru.cli.common import source_option
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
@@ -65,7 +65,7 @@ def show(report: KunitReport, out: Console) -> None:
     out.print(_summary(report), markup=False)
 
 
-def _rows(report: KunitReport) -> Iterator[tuple[Outcome, Outcome | None]]:
+def _rows(report: KunitReport) -> Iterator[tuple[KunitOutcome, KunitOutcome | None]]:
     for suite in report.suites:
         if not suite.tests:
             yield suite, None

@@ -11,7 +11,7 @@ import click
 from rich.table import Table
 
 from mglru.checks.matrix.build import compile_side, stock_and_next
-from mglru.checks.matrix.check import Outcome, check_matrix, to_document
+from mglru.checks.matrix.check import MatrixOutcome, check_matrix, to_document
 from mglru.checks.matrix.config import Configuration, load_configurations
 from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode, UsageError
@@ -76,7 +76,7 @@ def _packages(configurations: Sequence[Configuration]) -> dict[str, str]:
 
 def _check(
     base: str, source: Source, configurations: Sequence[Configuration], ui: Ui
-) -> tuple[Outcome, ...]:
+) -> tuple[MatrixOutcome, ...]:
     series = load_series(base)
     pairs = [stock_and_next(each, source, series) for each in configurations]
     return check_matrix(
@@ -86,11 +86,13 @@ def _check(
     )
 
 
-def _word(outcome: Outcome) -> str:
+def _word(outcome: MatrixOutcome) -> str:
     return "passed" if outcome.passed else "FAILED"
 
 
-def render(outcomes: Sequence[Outcome], *, width: int | None = None, colour: bool = False) -> str:
+def render(
+    outcomes: Sequence[MatrixOutcome], *, width: int | None = None, colour: bool = False
+) -> str:
     """Return a table, and below it every new message and whatever did not compile.
 
     Args:
@@ -107,7 +109,7 @@ def render(outcomes: Sequence[Outcome], *, width: int | None = None, colour: boo
     return buffer.getvalue()
 
 
-def _table(outcomes: Sequence[Outcome]) -> Table:
+def _table(outcomes: Sequence[MatrixOutcome]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("configuration", "arch"):
         table.add_column(heading, no_wrap=True)
@@ -122,7 +124,7 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
-def _lines(outcome: Outcome) -> Iterator[str]:
+def _lines(outcome: MatrixOutcome) -> Iterator[str]:
     yield from outcome.problem
     yield from (f"{name} does not compile" for name in outcome.failed)
     yield from (f"{name} does not compile, nor does stock's" for name in outcome.broken)

@@ -13,7 +13,7 @@ from mglru.core.figures import factor, number
 from mglru.report.charts.palette import Paint, Palette, css
 from mglru.report.charts.ratio import heading
 from mglru.report.charts.vega import Chart, Drawing, Row, by_kernel, rows, shapes, spec_of, tip
-from mglru.report.summary import Line, Summary
+from mglru.report.summary import Summary, SummaryLine
 from mglru.results.compare import Cell
 from mglru.results.tables import times
 
@@ -40,7 +40,7 @@ def summary_charts(summary: Summary, palette: Palette) -> list[Chart]:
 
 
 def _chart(
-    key: str, title: str, lines: Sequence[Line], summary: Summary, palette: Palette
+    key: str, title: str, lines: Sequence[SummaryLine], summary: Summary, palette: Palette
 ) -> Chart | None:
     dots = [dot for line in lines for dot in dots_of(line, summary.kernels)]
     if not dots:
@@ -57,7 +57,7 @@ def _chart(
     )
 
 
-def dots_of(line: Line, kernels: Sequence[str]) -> list[Row]:
+def dots_of(line: SummaryLine, kernels: Sequence[str]) -> list[Row]:
     """Return the points of one experiment."""
     found = []
     for kernel in kernels:
@@ -81,7 +81,7 @@ def dots_of(line: Line, kernels: Sequence[str]) -> list[Row]:
     return found
 
 
-def _beyond(line: Line, cell: Cell, times_as_good: float) -> str:
+def _beyond(line: SummaryLine, cell: Cell, times_as_good: float) -> str:
     """Say what a point at the edge stands for."""
     if math.isinf(times_as_good):
         return f"{number(line.baseline)} → 0"

@@ -35,7 +35,7 @@ HEIGHT = 170
 
 
 @dataclass(frozen=True)
-class Line:
+class TimeLine:
     """One panel: which figures are added up, what one of them is worth, how it is called."""
 
     title: str
@@ -56,18 +56,18 @@ class Line:
 
 PAGES_TO_MB = PAGE_BYTES / MB
 LINES = (
-    Line("Throughput", ("ops_per_second",), 1, "operations a second"),
-    Line("File refaults, so far", ("workingset_refault_file",), 1, "pages"),
-    Line("Anonymous refaults, so far", ("workingset_refault_anon",), 1, "pages"),
-    Line("Dirty pages", ("nr_dirty",), PAGES_TO_MB, "MB"),
-    Line("Pages being written", ("nr_writeback",), PAGES_TO_MB, "MB"),
-    Line("Memory pressure: some, so far", ("psi_some_us",), 1e-6, "s"),
-    Line("Memory pressure: full, so far", ("psi_full_us",), 1e-6, "s"),
-    Line("Memory of the cgroup", ("memory_current",), 1 / MB, "MB"),
-    Line("Read from disk, so far", ("pgpgin",), 1024 / MB, "MB"),
-    Line("Written to disk, so far", ("pgpgout",), 1024 / MB, "MB"),
-    Line("Swapped in, so far", ("pswpin",), 1, "pages"),
-    Line("Swapped out, so far", ("pswpout",), 1, "pages"),
+    TimeLine("Throughput", ("ops_per_second",), 1, "operations a second"),
+    TimeLine("File refaults, so far", ("workingset_refault_file",), 1, "pages"),
+    TimeLine("Anonymous refaults, so far", ("workingset_refault_anon",), 1, "pages"),
+    TimeLine("Dirty pages", ("nr_dirty",), PAGES_TO_MB, "MB"),
+    TimeLine("Pages being written", ("nr_writeback",), PAGES_TO_MB, "MB"),
+    TimeLine("Memory pressure: some, so far", ("psi_some_us",), 1e-6, "s"),
+    TimeLine("Memory pressure: full, so far", ("psi_full_us",), 1e-6, "s"),
+    TimeLine("Memory of the cgroup", ("memory_current",), 1 / MB, "MB"),
+    TimeLine("Read from disk, so far", ("pgpgin",), 1024 / MB, "MB"),
+    TimeLine("Written to disk, so far", ("pgpgout",), 1024 / MB, "MB"),
+    TimeLine("Swapped in, so far", ("pswpin",), 1, "pages"),
+    TimeLine("Swapped out, so far", ("pswpout",), 1, "pages"),
 )
 
 Figures = Mapping[str, Sequence[float]]
@@ -114,7 +114,7 @@ def generation_charts(found: Sequence[Track], key: str) -> list[Chart]:
     return [chart for chart in charts if chart]
 
 
-def _line_chart(line: Line, found: Sequence[Track], palette: Palette, key: str) -> Chart | None:
+def _line_chart(line: TimeLine, found: Sequence[Track], palette: Palette, key: str) -> Chart | None:
     totals = [track.total(line.figures) for track in found]
     if not any(any(total or ()) for total in totals):
         return None
@@ -130,7 +130,7 @@ def _line_chart(line: Line, found: Sequence[Track], palette: Palette, key: str) 
     return Chart(name, title, alt, _line_spec(curves, palette, line.form))
 
 
-def _curve(track: Track, values: Sequence[float], line: Line) -> Row:
+def _curve(track: Track, values: Sequence[float], line: TimeLine) -> Row:
     sums, gauges = POINTS_OF_A_SUM, POINTS_OF_A_GAUGE
     kept = evenly(len(values), sums) if line.grows else extremes(values, gauges)
     return {

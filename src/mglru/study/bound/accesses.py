@@ -19,7 +19,7 @@ Pages = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-class Kind(IntEnum):
+class AccessKind(IntEnum):
     """What an event was; the same numbers are in guest/tools/recorder.c."""
 
     READ = 0
@@ -101,7 +101,7 @@ def read_accesses(path: Path) -> Accesses:
         pages=pages,
         begin=int(np.searchsorted(positions, recording.begin)),
         end=int(np.searchsorted(positions, recording.end)),
-        faults=int((recording.kinds[at] == Kind.FAULT)[measured[at]].sum()),
+        faults=int((recording.kinds[at] == AccessKind.FAULT)[measured[at]].sum()),
         missed=int((missed & measured).sum()),
         unused=int((unused & measured).sum()),
     )
@@ -176,9 +176,11 @@ class _Recording:
         joined, begin, end = _marks(records)
         kinds = records["kind"]
         pairs = _Pairs.of(records)
-        looks = np.isin(kinds, (Kind.READ, Kind.WRITE, Kind.FAULT)) & ~pairs.repeated(len(records))
+        looks = np.isin(
+            kinds, (AccessKind.READ, AccessKind.WRITE, AccessKind.FAULT)
+        ) & ~pairs.repeated(len(records))
         looks[:joined] = False
-        touched = _Touched.of(records, np.flatnonzero(looks | (kinds == Kind.ADD)))
+        touched = _Touched.of(records, np.flatnonzero(looks | (kinds == AccessKind.ADD)))
         fate = touched.fate()
         continued = pairs.continued(len(records))[touched.positions]
         again = touched.first_pages & continued & ~fate[0]
@@ -215,10 +217,10 @@ class _Touched:
         keys, origin = _expand(records[at])
         positions = at[origin]
         kinds = records["kind"][positions]
-        writes = np.isin(kinds, (Kind.WRITE, Kind.ADD))
+        writes = np.isin(kinds, (AccessKind.WRITE, AccessKind.ADD))
         writers = np.where(writes, records["pid"][positions], 0)
         first_pages = np.diff(origin, prepend=-1) > 0
-        return cls(keys, positions, kinds == Kind.ADD, writers, first_pages)
+        return cls(keys, positions, kinds == AccessKind.ADD, writers, first_pages)
 
     @property
     def exists(self) -> Flags:
@@ -245,7 +247,7 @@ class _Touched:
 
 def _marks(records: Records) -> tuple[int, int, int]:
     """Return the positions of the first join and of the measured part's ends."""
-    at = np.flatnonzero(records["kind"] == Kind.MARK)
+    at = np.flatnonzero(records["kind"] == AccessKind.MARK)
     names = [int(records["inode"][i]).to_bytes(8, "little") for i in at]
     marks = [name.partition(b"\0")[0].decode(errors="replace").strip() for name in names]
     found = {mark: int(position) for mark, position in zip(reversed(marks), at[::-1], strict=True)}
@@ -273,7 +275,7 @@ class _Pairs:
 
     @classmethod
     def of(cls, records: Records) -> _Pairs:
-        at = np.flatnonzero(records["kind"] == Kind.READ)
+        at = np.flatnonzero(records["kind"] == AccessKind.READ)
         at = at[np.argsort(records["pid"][at], kind="stable")]
         first = records["index"][at].astype(np.int64)
         last = first + records["pages"][at]

@@ -27,7 +27,7 @@ from mglru.study.bound.file import LRU, Bound, KernelOutcome, PolicyOutcome
 from mglru.study.bound.simulate import (
     LEARNED,
     POLICIES,
-    Outcome,
+    Simulated,
     simulate,
     write_requests,
 )
@@ -134,7 +134,7 @@ def find_bound(
     )
 
 
-def blind_bounds(accesses: Accesses, capacity: int) -> dict[str, Outcome]:
+def blind_bounds(accesses: Accesses, capacity: int) -> dict[str, Simulated]:
     """Return what is left to a policy that cannot see the future; see policies/rates.c, hazard.c.
 
     Args:
@@ -149,7 +149,7 @@ def blind_bounds(accesses: Accesses, capacity: int) -> dict[str, Outcome]:
     misses = {one.policy: one.misses for one in found}
     first = accesses.first_time
     return {
-        name: Outcome(misses=misses[model], refaults=misses[model] - first)
+        name: Simulated(misses=misses[model], refaults=misses[model] - first)
         for name, model in BLIND.items()
     }
 

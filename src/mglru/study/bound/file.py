@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mglru.results.json_file import Kind, shown
+from mglru.results.json_file import FileKind, shown
 from mglru.results.model import json_text
 from mglru.results.output_file import OutputFile
 
@@ -15,7 +15,7 @@ FORMAT = 1
 # Two policies that every file has: what the others are measured by.
 OPTIMUM = "Belady"
 LRU = "LRU"
-KIND = Kind("bound", "./mglru bound EXPERIMENT --json FILE", FORMAT)
+KIND = FileKind("bound", "./mglru bound EXPERIMENT --json FILE", FORMAT)
 
 
 class _Model(BaseModel):

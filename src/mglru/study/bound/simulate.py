@@ -52,7 +52,7 @@ REQUEST = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Simulated:
     """What a policy does with the measured part of a sequence.
 
     Attributes:
@@ -102,7 +102,7 @@ def simulate(
     capacity: int,
     progress: Callable[[int, str], None] = lambda _n, _s: None,
     policies: Mapping[str, str] = POLICIES,
-) -> dict[str, Outcome]:
+) -> dict[str, Simulated]:
     """Return what each of the policies does, by name.
 
     All accesses go through the cache, which starts empty; those of the measured part are counted.
@@ -132,7 +132,7 @@ def simulate(
             # In a process of its own: random numbers begin anew for each.
             with ProcessPoolExecutor(1, get_context("fork")) as apart:
                 misses = apart.submit(_misses, policy, path, capacity, accesses).result()
-            outcomes[name] = Outcome(misses=misses, refaults=misses - first)
+            outcomes[name] = Simulated(misses=misses, refaults=misses - first)
     return outcomes
 
 

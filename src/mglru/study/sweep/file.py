@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from mglru.results import recording
-from mglru.results.json_file import Kind, shown
+from mglru.results.json_file import FileKind, shown
 from mglru.results.model import (
     BootRecord,
     RunInfo,
@@ -27,7 +27,7 @@ from mglru.results.output_file import OutputFile
 from mglru.study.sweep.points import Value
 
 FORMAT = 1
-KIND = Kind("sweep", "./mglru sweep EXPERIMENT --vary KEY=A..B --json FILE", FORMAT)
+KIND = FileKind("sweep", "./mglru sweep EXPERIMENT --vary KEY=A..B --json FILE", FORMAT)
 
 
 class _Model(BaseModel):

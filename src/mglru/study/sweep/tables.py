@@ -27,7 +27,7 @@ PROBLEM_LEGEND = "!: a boot there went wrong, see the notes"
 
 
 @dataclass(frozen=True)
-class Line:
+class SweepLine:
     """One point in one table.
 
     Attributes:
@@ -53,7 +53,7 @@ class MetricTable:
 
     metric: str
     heading: str
-    lines: tuple[Line, ...]
+    lines: tuple[SweepLine, ...]
 
 
 def headlines(sweep: Sweep) -> list[Headline]:
@@ -78,7 +78,7 @@ def metric_tables(sweep: Sweep, baseline: str) -> list[MetricTable]:
             metric=headline.name,
             heading=f"{headline.label or headline.name} {tables.ARROWS[headline.better]}",
             lines=tuple(
-                Line(point.settings, _cells(each, headline.name), _troubled(point.run))
+                SweepLine(point.settings, _cells(each, headline.name), _troubled(point.run))
                 for point, each in zip(sweep.points, compared, strict=True)
             ),
         )
