@@ -16,7 +16,9 @@ source=$(realpath "$(dirname "$debug")/source")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tab=$(printf '\t')
-gcc -static -O1 -D_GNU_SOURCE -I"$here/../../guest/lib" -o "$work/init" "$here/../../guest/init/init.c" "$here/../../guest/lib/lab.c"
+guest=$here/../../guest
+gcc -static -O1 -D_GNU_SOURCE -I"$guest/lib" -I"$guest/init" -o "$work/init" "$guest"/init/*.c \
+	"$guest/lib/lab.c" "$guest/lib/child.c"
 
 # boot FOLDER/NAME KERNEL LIMIT MEMORY INIT OPTION...: the plan is on stdin, with " | " for tabs.
 boot() {
