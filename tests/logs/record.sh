@@ -63,6 +63,7 @@ lru_gen
 disk | data | size=100 | memory_backed=1 | blocksize=4096 | irqmode=2 | completion_nsec=80000
 load | @work@/image | /dev/data
 mount | ext4 | /dev/data | /mnt/data
+cgroup | 2
 mkdir | /sys/fs/cgroup/work
 env | MGLRU_CGROUP | /sys/fs/cgroup/work
 write | /sys/fs/cgroup/work/memory.max | 20M
@@ -77,6 +78,7 @@ END
 	# Pages of a tmpfs, without swap, cannot be reclaimed: the group's own limit kills.
 	guest memory/memcg-oom 512M <<'END'
 lru_gen
+cgroup | 2
 mkdir | /sys/fs/cgroup/work
 env | MGLRU_CGROUP | /sys/fs/cgroup/work
 write | /sys/fs/cgroup/work/memory.max | 16M
