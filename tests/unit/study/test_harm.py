@@ -107,6 +107,16 @@ def test_the_headline_decides_what_seconds_and_tails_are() -> None:
     assert {f.metric for f in figures(said)} == {"elapsed_seconds", "read_p999_us"}
 
 
+def test_phases_of_one_job_are_judged_as_a_whole() -> None:
+    metrics = {"elapsed_seconds": [1.0], "other_seconds": [0.9], "back_seconds": [0.1]}
+    phases = [Headline(name=name, better="lower") for name in ("other_seconds", "back_seconds")]
+    whole = [Headline(name="elapsed_seconds", better="lower"), *phases]
+    both = {"other_seconds", "back_seconds"}
+    for headline, judged in ((phases, both), (whole, {"elapsed_seconds"})):
+        run = made_run({STOCK: metrics, NEXT: metrics}, headline=headline)
+        assert {f.metric for f in figures(run)} == judged
+
+
 @pytest.mark.parametrize(
     ("kills", "fails", "why"),
     [

@@ -19,6 +19,9 @@ TAIL_FLOOR_US = 100.0
 # Where a file has no blocks nothing is read from a disk; as many pages as are missed are evicted.
 EVICTED, EVICTED_FLOOR_PAGES = "pgsteal", 256.0
 
+# What all steps that are counted take together.
+WHOLE_RUN = "elapsed_seconds"
+
 READ, WRITTEN, SECONDS, TAIL = "pages read", "pages written", "seconds", "tail latency"
 MEASURES = (READ, WRITTEN, SECONDS, TAIL)
 
@@ -61,15 +64,18 @@ def figures(run: RunResult) -> list[Figure]:
 
     Pages read and written are the guest's pgpgin and pgpgout (kB); a headline pgsteal (pages)
     counts as read. Seconds are the headline
-    metrics that end so, and rates; else the time of the whole run. Tails are the headline
-    metrics from p90 on and maxima; else every p99 that the run has.
+    metrics that end so, and rates; else, or if it is among them, the time of the whole run
+    alone: the phases of one job, where who is slow in one is fast in the next. Tails are the
+    headline metrics from p90 on and maxima; else every p99 that the run has.
     """
     there = set(run.metric_names())
     fixed = [Figure(READ, "pgpgin", READ_FLOOR_KB), Figure(WRITTEN, "pgpgout", WRITTEN_FLOOR_KB)]
     shown = [figure for headline in run.headline if (figure := _headline(headline))]
+    if any(headline.name == WHOLE_RUN for headline in run.headline):
+        shown = [f for f in shown if f.measure != SECONDS or f.metric == WHOLE_RUN]
     kinds = {figure.measure for figure in shown}
     if SECONDS not in kinds:
-        fixed.append(Figure(SECONDS, "elapsed_seconds", SECONDS_FLOOR))
+        fixed.append(Figure(SECONDS, WHOLE_RUN, SECONDS_FLOOR))
     if TAIL not in kinds:
         fixed += [_tail(name) for name in sorted(there) if _EVERY_TAIL.search(name)]
     return [figure for figure in (*fixed, *shown) if figure.metric in there]
