@@ -8,8 +8,10 @@
  * anything once the cache is dropped (for which the file system is unmounted: it
  * holds some of its metadata).
  *
- *	retain_stress [--workers N] [--rounds N] [--seed N] [--files DIR] [--file-mb N]
- *		      [--truncate-mapped]
+ *	retain_stress [--workers N] [--rounds N] [--seconds N] [--seed N] [--files DIR]
+ *		      [--file-mb N] [--truncate-mapped]
+ *
+ * With --seconds, no round begins after that many.
  *
  * The first file is mapped, the others are truncated. With --truncate-mapped all
  * are both: lockdep then complains about User Mode Linux, which walks the
@@ -61,7 +63,7 @@ static struct totals {
 } *totals;
 
 static struct options {
-	long workers, rounds, file_mb;
+	long workers, rounds, seconds, file_mb;
 	uint64_t seed;
 	const char *files;
 	int truncate_mapped;
@@ -356,11 +358,15 @@ static void disturb(const char *group)
 
 static void work(int number)
 {
+	uint64_t end = lab_now_ns() + options.seconds * NSEC_PER_SEC;
+
 	state = options.seed * MAX_WORKERS + number;
 	for (long round = 0; round < options.rounds; round++) {
 		char group[64];
 		int status, children = 1 + pick(2);
 
+		if (options.seconds && lab_now_ns() > end)
+			break;
 		snprintf(group, sizeof(group), PARENT "/w%d", number);
 		make_group(group);
 		for (int i = 0; i < children; i++) {
@@ -473,6 +479,7 @@ static void parse(int argc, char **argv)
 	static const struct option known[] = {
 		{ "workers", required_argument, NULL, 'w' },
 		{ "rounds", required_argument, NULL, 'r' },
+		{ "seconds", required_argument, NULL, 'e' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "files", required_argument, NULL, 'f' },
 		{ "file-mb", required_argument, NULL, 'm' },
@@ -486,6 +493,8 @@ static void parse(int argc, char **argv)
 			options.workers = lab_number(optarg, MAX_WORKERS);
 		else if (choice == 'r')
 			options.rounds = lab_number(optarg, 1000000);
+		else if (choice == 'e')
+			options.seconds = lab_number(optarg, 1000000);
 		else if (choice == 's')
 			options.seed = lab_number(optarg, UINT64_MAX / MAX_WORKERS - 1);
 		else if (choice == 'f')

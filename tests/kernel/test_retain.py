@@ -143,10 +143,11 @@ def test_many_small_files_leave_room_for_memory(quiet: Ui) -> None:
     assert ours.metrics["pgpgin"] <= stock.metrics["pgpgin"]
 
 
-def counters(tmp_path: Path, *plan: str | PlanStep) -> dict[str, float]:
+def counters(tmp_path: Path, *plan: str | PlanStep, limit: float = 60) -> dict[str, float]:
     """Return what a plan on the series counted, all of whose steps have to do their work."""
     tmp_path.mkdir(exist_ok=True)
-    report = read_report(boot(request(kernel_build(GUEST_KERNELS[1]), "strict", *plan), tmp_path))
+    asked = request(kernel_build(GUEST_KERNELS[1]), "strict", *plan, limit=limit)
+    report = read_report(boot(asked, tmp_path))
     assert report.done
     return channel.metrics_of(report)
 
@@ -194,4 +195,33 @@ def test_the_kernel_reads_a_page_for_whom_it_does(tmp_path: Path) -> None:
         step("retain", "dd if=/mnt/data/swap of=/dev/null bs=1M"),
         f"mkdir\t{other}",
         f"step\tuse\t-\t/bin/sh\t-c\t{use}",
+    )
+
+
+@pytest.mark.guest
+def test_a_thousand_containers_leave_nothing_with_their_parent(tmp_path: Path) -> None:
+    """Each reads a file that all share, writes one of its own, and gives all to the parent."""
+    one = (
+        "mkdir c; echo 4M >c/memory.max; echo 1 >c/memory.retain; "
+        "(echo 0 >c/cgroup.procs; dd if=/mnt/data/shared of=/dev/null bs=1M; echo >/mnt/data/$i); "
+        "echo 0 >c/memory.max; rmdir c || exit 1"
+    )
+    # What ext4 itself holds keeps groups, with and without retention, until it is unmounted.
+    script = (
+        f"cd {CGROUP}; echo +memory >cgroup.subtree_control; "
+        f"for i in $(seq 1000); do {one}; done 2>/dev/null; "
+        "grep -q 'pgretain [1-9].....' memory.stat && umount /mnt/data && "
+        "for i in $(seq 10); do echo 64M >memory.reclaim; sleep 1; done 2>/dev/null; "
+        "grep -q 'nr_dying_descendants 0' cgroup.stat && "
+        "grep -q 'retained 0' memory.stat && test $(cat memory.current) -lt $((1 << 20)) || "
+        "{ cat cgroup.stat memory.current memory.stat; exit 1; }"
+    )
+    counters(
+        tmp_path,
+        *file_system(100),
+        "step\tfile\t-\t/bin/sh\t-ec\tdd if=/dev/zero of=/mnt/data/shared bs=1M count=8; sync",
+        "drop_caches",
+        *memcg("200M"),
+        f"step\tcontainers\t-\t/bin/sh\t-c\t{script}",
+        limit=600,  # three thousand programs, on a host that may be busy
     )
