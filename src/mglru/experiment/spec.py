@@ -54,9 +54,12 @@ class Guest(_Model):
         memory_mb: its memory.
         cpus: its processors; None: as many as its machine has by itself.
         nodes: its memory nodes, likewise.
+        movable_mb: how much of its memory is a zone for page cache and programs only, of which
+            the kernel cannot have any for itself.
     """
 
     memory_mb: int = Field(default=2048, ge=64, le=65536)
+    movable_mb: int = Field(default=0, ge=0, le=65536)
     cpus: int | None = Field(default=None, ge=1, le=64)
     nodes: int | None = Field(default=None, ge=1, le=64)
 

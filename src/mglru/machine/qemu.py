@@ -210,6 +210,7 @@ def _kernel_words(
     seed = (f"lab_seed={request.seed}",) if accelerator.virtual_time else ()
     counter = host_counter_words() if accelerator.host_counter else ()
     nodes = (f"numa=fake={request.nodes}",) if request.nodes > 1 else ()
+    movable = (f"movablecore={request.movable_mb}M",) if request.movable_mb else ()
     return (
         *("earlyprintk=serial,ttyS0,115200", "console=hvc0", VIRTIO_WORD),
         # The rest of the low memory is nobody's.
@@ -224,6 +225,7 @@ def _kernel_words(
         *seed,
         *counter,
         *nodes,
+        *movable,
         *request.options,
         f"init={request.init}",
         *("--", guest_path(f"/{PLAN}"), "restart"),

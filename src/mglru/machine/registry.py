@@ -14,6 +14,8 @@ from mglru.experiment.spec import Experiment, Guest, Time
 from mglru.machine import qemu, uml
 from mglru.machine.request import Boot, BootRequest
 
+# What has to be left to the kernel beside the movable zone.
+LEAST_KERNEL_MB = 64
 # With less the kernel would make fewer nodes than it is told to, or find no room in one.
 LEAST_NODE_MB = 128
 
@@ -32,6 +34,7 @@ class Machine:
         walks: its processor sets accessed bits, so that aging walks page tables.
         most: processors and memory nodes that it can have.
         usual: those that it has if nobody says how many.
+        zones: it can have a movable zone beside the others.
         most_mb: memory that it can have; None: as much as the host has.
         emulator: tells which version of what program carries out the guest's instructions.
     """
@@ -45,6 +48,7 @@ class Machine:
     walks: bool
     most: tuple[int, int] = (1, 1)
     usual: tuple[int, int] = (1, 1)
+    zones: bool = False
     most_mb: int | None = None
     emulator: Callable[[], str] | None = None
 
@@ -81,6 +85,7 @@ class Machine:
                     + ("" if self.most == MOST else f", or --machine {SMP}"),
                 )
         self._check_memory(guest.memory_mb, chosen["nodes"])
+        self._check_movable(guest)
         return guest.model_copy(update=chosen)
 
     def _check_memory(self, memory_mb: int, nodes: int) -> None:
@@ -95,8 +100,21 @@ class Machine:
                 next_step=f"--set guest.memory_mb={nodes * LEAST_NODE_MB}, or fewer guest.nodes",
             )
 
+    def _check_movable(self, guest: Guest) -> None:
+        if guest.movable_mb and not self.zones:
+            raise UsageError(
+                f"the machine {self.name} has one zone of memory, and no movable one",
+                next_step=f"--machine {QEMU}, or --set guest.movable_mb=0",
+            )
+        if guest.movable_mb > guest.memory_mb - LEAST_KERNEL_MB:
+            raise UsageError(
+                f"{guest.movable_mb} of {guest.memory_mb} MB movable leave the kernel too little",
+                next_step=f"--set guest.movable_mb={guest.memory_mb - LEAST_KERNEL_MB}, or less",
+            )
+
 
 UML = "uml"
+QEMU = "qemu"
 # Several processors, counted; and each a thread of the host.
 SMP = "qemu-smp"
 THREADS = "qemu-threads"
@@ -117,6 +135,7 @@ def _qemu(
         walks=True,
         most=MOST if several else (1, 1),
         usual=(qemu.MOST_CPUS, 2) if several else (1, 1),
+        zones=True,
         most_mb=qemu.LOW_MB,
         emulator=qemu.version,
     )
@@ -126,9 +145,9 @@ MACHINES = {
     each.name: each
     for each in (
         Machine(UML, UML, uml.boot, {}, None, 1, walks=False),
-        _qemu("qemu", "qemu", qemu.COUNTED, 12),
+        _qemu(QEMU, QEMU, qemu.COUNTED, 12),
         _qemu(SMP, SMP, qemu.COUNTED, 24, several=True),
         _qemu(THREADS, SMP, qemu.THREADS, 12, several=True),
-        _qemu(KVM, "qemu", qemu.KVM, 2),
+        _qemu(KVM, QEMU, qemu.KVM, 2),
     )
 }

@@ -32,6 +32,7 @@ class BootRequest:
         limit_seconds: real time after which the guest is killed.
         cpus: its processors.
         nodes: its memory nodes, each with an equal part of the memory.
+        movable_mb: how much of the memory is in the movable zone, spread over the nodes.
         options: further words for the kernel's command line.
         files: what the plan names of the host's files, for a machine that does not see them.
         disk: the image that the plan copies to the guest's disk, likewise.
@@ -48,6 +49,7 @@ class BootRequest:
     limit_seconds: float
     cpus: int = 1
     nodes: int = 1
+    movable_mb: int = 0
     options: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     disk: Path | None = None

@@ -230,6 +230,7 @@ def _request(job: Job) -> BootRequest:
         limit_seconds=experiment.limit_seconds,
         cpus=experiment.guest.cpus or 1,
         nodes=experiment.guest.nodes or 1,
+        movable_mb=experiment.guest.movable_mb,
         files=_files(experiment, inputs),
         disk=job.image,
         userland=inputs.userland,

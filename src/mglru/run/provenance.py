@@ -113,6 +113,8 @@ def run_info(
     }
     if machine.most != (1, 1):
         options |= {"cpus": fitting.guest.cpus, "nodes": fitting.guest.nodes}
+    if fitting.guest.movable_mb:
+        options["movable_mb"] = fitting.guest.movable_mb
     if machine.emulator:
         options["emulator"] = machine.emulator()
     headline = [

@@ -94,6 +94,29 @@ def on_four_processors(tmp_path: Path, accelerator: qemu.Accelerator) -> str:
     return " ".join(qemu.command_line(request, tmp_path, images, accelerator))
 
 
+def test_part_of_the_memory_can_be_a_zone_of_its_own(tmp_path: Path) -> None:
+    images = qemu.in_memory([image(tmp_path / "root", 1)])
+    plain = a_request(tmp_path)
+    for request, said in ((replace(plain, movable_mb=160), True), (plain, False)):
+        command = " ".join(qemu.command_line(request, tmp_path, images))
+        assert (" movablecore=160M " in command) == said
+
+
+@pytest.mark.parametrize(
+    ("machine", "settings", "message", "next_step"),
+    [
+        ("uml", ["guest.movable_mb=64"], "one zone of memory", "--machine qemu"),
+        ("qemu", ["guest.movable_mb=2000"], "too little", "guest.movable_mb=1984"),
+    ],
+)
+def test_a_zone_that_cannot_be_is_told(
+    machine: str, settings: list[str], message: str, next_step: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        MACHINES[machine].fit(load_experiment("read-twice", settings))
+    assert next_step in caught.value.next_step
+
+
 def test_several_counted_processors_take_turns_on_one_thread(tmp_path: Path) -> None:
     command = on_four_processors(tmp_path, qemu.COUNTED)
     assert "-accel tcg,thread=single -icount shift=0,sleep=off" in command
