@@ -15,7 +15,13 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from mglru.guest.counters import cpu_figures, fallen, kernel_figures, sample_figures
+from mglru.guest.counters import (
+    cpu_figures,
+    fallen,
+    kernel_figures,
+    sample_figures,
+    write_figures,
+)
 from mglru.guest.events import (
     BEGIN,
     END,
@@ -230,6 +236,7 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
       `end`, in the kernel's own unit (pages in vmstat's nr_*, bytes in memory.stat). Names
       are the kernel's; a figure of the cgroup under test wins over the whole system's of
       the same name, except pgpgin and pgpgout (kB), which are always the system's.
+    - `written_kb`, with what is left to be written, see `write_figures`.
     - `cpu_seconds` and the like, where computing takes time, see `cpu_figures`.
     - `elapsed_seconds` from `begin` to `end`, on the guest's clock. Without an `end`:
       `reached_seconds`, from `begin` to the last sample.
@@ -244,7 +251,7 @@ def metrics_of(report: GuestReport) -> dict[str, float]:
     metrics: dict[str, float] = {}
     begin, end = report.phase(BEGIN), report.phase(END)
     if begin is not None and end is not None:
-        metrics |= kernel_figures(begin, end)
+        metrics |= kernel_figures(begin, end) | write_figures(begin, end)
         metrics |= cpu_figures(begin, end, report.metrics.get("ops_per_second"))
         metrics["elapsed_seconds"] = (end.clock_ns - begin.clock_ns) / 1e9
         during = [s for s in report.samples if begin.clock_ns <= s.clock_ns <= end.clock_ns]

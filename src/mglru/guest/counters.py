@@ -78,6 +78,18 @@ def kernel_figures(begin: Counters, end: Counters) -> dict[str, float]:
     return figures
 
 
+def write_figures(begin: Counters, end: Counters) -> dict[str, float]:
+    """Return `written_kb`: what was written to disks, and what is left to be written.
+
+    A kernel whose run ends just before its flusher's turn has written less (pgpgout) than one
+    whose run ends just after it, and not saved a page. Nothing if a snapshot lacks the figures.
+    """
+    if any({"pgpgout", "nr_dirty"} - part.vmstat.keys() for part in (begin, end)):
+        return {}
+    rose = {name: end.vmstat[name] - begin.vmstat[name] for name in ("pgpgout", "nr_dirty")}
+    return {"written_kb": float(rose["pgpgout"] + rose["nr_dirty"] * PAGE_BYTES // 1024)}
+
+
 def cpu_figures(begin: Counters, end: Counters, per_second: float | None) -> dict[str, float]:
     """Return what the cgroup's tasks took of a processor that counts instructions.
 

@@ -211,6 +211,15 @@ def test_the_cgroup_wins_over_the_system_but_not_for_pgpgin() -> None:
     }
 
 
+def test_what_is_left_to_be_written_counts_as_written() -> None:
+    text = (
+        snapshot("begin", vmstat={"pgpgout": 100, "nr_dirty": 10})
+        + snapshot("end", vmstat={"pgpgout": 900, "nr_dirty": 60})
+        + line(event="done")
+    )
+    assert metrics_of(parse(text))["written_kb"] == 800 + 50 * 4
+
+
 def test_a_counter_that_fell_is_reported() -> None:
     text = (
         snapshot("begin", vmstat={"pgfault": 10, "nr_dirty": 10})

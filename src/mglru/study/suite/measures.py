@@ -62,14 +62,15 @@ class Figure:
 def figures(run: RunResult) -> list[Figure]:
     """Return the figures of a run that are looked at.
 
-    Pages read and written are the guest's pgpgin and pgpgout (kB); a headline pgsteal (pages)
-    counts as read. Seconds are the headline
-    metrics that end so, and rates; else, or if it is among them, the time of the whole run
-    alone: the phases of one job, where who is slow in one is fast in the next. Tails are the
-    headline metrics from p90 on and maxima; else every p99 that the run has.
+    Pages read are the guest's pgpgin (kB); a headline pgsteal (pages) counts as read. Pages
+    written are written_kb, or pgpgout of a run that was kept before there was that. Seconds are
+    the headline metrics that end so, and rates; else, or if it is among them, the time of the
+    whole run alone: the phases of one job, where who is slow in one is fast in the next. Tails are
+    the headline metrics from p90 on and maxima; else every p99 that the run has.
     """
     there = set(run.metric_names())
-    fixed = [Figure(READ, "pgpgin", READ_FLOOR_KB), Figure(WRITTEN, "pgpgout", WRITTEN_FLOOR_KB)]
+    written = "written_kb" if "written_kb" in there else "pgpgout"
+    fixed = [Figure(READ, "pgpgin", READ_FLOOR_KB), Figure(WRITTEN, written, WRITTEN_FLOOR_KB)]
     shown = [figure for headline in run.headline if (figure := _headline(headline))]
     if any(headline.name == WHOLE_RUN for headline in run.headline):
         shown = [f for f in shown if f.measure != SECONDS or f.metric == WHOLE_RUN]
