@@ -314,6 +314,8 @@ class Experiment(_Model):
         # What an experiment leaves to the machine is no part of it.
         fields["guest"] = self.guest.model_dump(exclude_none=True)
         # Nor is a choice that everybody leaves as it always was.
+        if not self.guest.movable_mb:
+            del fields["guest"]["movable_mb"]
         if self.disk.filesystem == "ext4":
             del fields["disk"]["filesystem"]
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
