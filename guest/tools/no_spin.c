@@ -10,6 +10,7 @@
  * does one sched_yield().
  */
 #include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 #define TURNS_A_MICROSECOND 1000
+/* Who is woken waits for what this thread has: it is to have a chance before long. */
+#define TURNS_A_WAKE 50
 
 static __thread unsigned int turns;
 
@@ -32,12 +35,18 @@ static void sleep_a_microsecond(void)
 	prctl(PR_SET_TIMERSLACK, 0UL);
 }
 
-static void take_a_turn(void)
+static void take_turns(unsigned int nr)
 {
-	if (++turns == TURNS_A_MICROSECOND) {
+	turns += nr;
+	if (turns >= TURNS_A_MICROSECOND) {
 		turns = 0;
 		sleep_a_microsecond();
 	}
+}
+
+static void take_a_turn(void)
+{
+	take_turns(1);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -73,7 +82,7 @@ long syscall(long number, ...)
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "syscall");
 	if (number == SYS_futex)
-		take_a_turn();
+		take_turns((argument[1] & FUTEX_CMD_MASK) == FUTEX_WAKE ? TURNS_A_WAKE : 1);
 	return next(number, argument[0], argument[1], argument[2], argument[3], argument[4],
 		    argument[5]);
 }
