@@ -13,12 +13,11 @@ import pytest
 from mglru.build.build import find_build
 from mglru.build.recipe import make_recipe
 from mglru.checks.ci import GUEST_KERNELS
-from mglru.guest import channel, console
+from mglru.guest import channel
 from mglru.guest.programs import guest_program
 from mglru.guest.steps import PlanStep
 from mglru.machine import qemu
 from mglru.machine.request import BootRequest
-from mglru.machine.uml import boot
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 from support.guests import (
@@ -26,10 +25,9 @@ from support.guests import (
     DATA,
     as_steps,
     file_system,
-    kernel_build,
     memcg,
+    plan_metrics,
     read_report,
-    request,
     step,
 )
 
@@ -50,26 +48,12 @@ ANON_MB, ROUNDS = 32, 3
 ANON = step("anon", f"dd if=/dev/urandom of=/dev/null bs={ANON_MB}M count={ROUNDS}")
 
 
-def metrics(tmp_path: Path, *plan: str | PlanStep, kernel: str = SERIES) -> dict[str, float]:
-    """Return the counters of a plan on a kernel, all of whose steps have to do their work."""
-    asked = request(kernel_build(kernel), "strict", *plan, limit=LIMIT_SECONDS)
-    directory = tmp_path / kernel
-    directory.mkdir()
-    outcome = boot(asked, directory)
-    report = read_report(outcome)
-    assert not outcome.timed_out
-    assert report.done
-    assert [(done.label, done.failed) for done in report.steps if done.failed] == []
-    assert console.scan(outcome.console.read_bytes()) == []
-    return channel.metrics_of(report)
-
-
 def beside_stock(
     tmp_path: Path, *plan: str | PlanStep
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the counters of a plan on the series, which may cost a little more, and on stock."""
-    stock = metrics(tmp_path, *plan, kernel=STOCK)
-    found = metrics(tmp_path, *plan)
+    stock = plan_metrics(tmp_path, STOCK, *plan)
+    found = plan_metrics(tmp_path, SERIES, *plan)
     assert found["oom_kill"] <= stock["oom_kill"]
     for cost in ("written_kb", "elapsed_seconds"):
         assert found[cost] <= stock[cost] * AT_MOST, f"{cost}: {found[cost]}, stock {stock[cost]}"
@@ -154,8 +138,9 @@ def test_a_removed_cgroup_is_scraped_whole(tmp_path: Path, removed: bool) -> Non
         f"{remove} test $(cat memory.current) -gt $((16 << 20)) && "
         f"echo 1M >memory.reclaim && test $(($(cat memory.current) >> 20)) {left}"
     )
-    metrics(
+    plan_metrics(
         tmp_path,
+        SERIES,
         *DISK,
         "step\tfile\t-\t/bin/sh\t-ec\tdd if=/dev/zero of=/mnt/data/file bs=1M count=16; sync",
         "drop_caches",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mglru.build.build import Build, find_build
 from mglru.build.recipe import make_recipe
-from mglru.guest import channel
+from mglru.guest import channel, console
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
 from mglru.guest.steps import (
@@ -133,6 +133,19 @@ def run_plan(tmp_path: Path, *plan: str | PlanStep) -> channel.GuestReport:
 
 def read_report(outcome: Boot) -> channel.GuestReport:
     return channel.parse(outcome.reported)
+
+
+def plan_metrics(tmp_path: Path, kernel: str, *plan: str | PlanStep) -> dict[str, float]:
+    """Return the counters of a plan on a kernel, all of whose steps have to do their work."""
+    directory = tmp_path / kernel
+    directory.mkdir()
+    outcome = boot(request(kernel_build(kernel), "strict", *plan, limit=300), directory)
+    report = read_report(outcome)
+    assert not outcome.timed_out
+    assert report.done
+    assert [(done.label, done.failed) for done in report.steps if done.failed] == []
+    assert console.scan(outcome.console.read_bytes()) == []
+    return channel.metrics_of(report)
 
 
 def refaults(
