@@ -95,6 +95,7 @@ def programs() -> dict[str, Program]:
         "retain_stress": Program(("stress/retain_stress.c",)),
         "retain_ways": Program(("stress/retain_ways.c",)),
         "stress": Program(STRESS),
+        "swap_writes": Program(("drivers/swap_writes.c",)),
         "tsc_khz": Program(("tools/tsc_khz.c",)),
         "worker_load": Program(("drivers/worker_load.c", "lib/latency.c")),
         "ycsb_wiredtiger": Program(
