@@ -22,6 +22,9 @@ from mglru.source.kernel_id import BASES
 # Each base comes from one suite (with its security updates), whatever Debian the machine runs,
 # so that Debian 12 and 13 measure the same source.
 SUITES = {"6.12": ("trixie", "trixie-security"), "7.3": ("trixie-backports",)}
+# The series is made on this version of the package, and the reference results are of it. As long
+# as Debian offers it, a point release that moved lines cannot stop a first run.
+MADE_ON = {"6.12": "6.12.118-1", "7.3": "7.3.4-1~bpo13+1"}
 UNPACKED_BYTES = 2_500_000_000
 Note = Callable[[str], None]
 
@@ -111,16 +114,22 @@ def get_source(base: str, *, note: Note, update: bool = False) -> Source:
         if known and not update:
             cache.use(known.path)
             return known
-        return _fetch_from_debian(base, note)
+        return _fetch_from_debian(base, "" if update else _version_made_on(base), note)
 
 
-def _fetch_from_debian(base: str, note: Note) -> Source:
+def _version_made_on(base: str) -> str:
+    """Return the version of the package that the series is made on; empty if it is gone."""
+    offered = archive.offers(f"linux-source-{base}", SUITES[base])
+    return MADE_ON[base] if any(offer.version == MADE_ON[base] for offer in offered) else ""
+
+
+def _fetch_from_debian(base: str, version: str, note: Note) -> Source:
     package = f"linux-source-{base}"
     home = cache_dir("sources", base)
     require_space(home, UNPACKED_BYTES, f"the source of Linux {base}")
     note(f"downloading {package} from Debian (about 160 MB)")
     with tempfile.TemporaryDirectory(prefix=".download.", dir=home) as download:
-        deb = archive.fetch(package, SUITES[base], Path(download))
+        deb = archive.fetch(package, SUITES[base], Path(download), version)
         package_version = deb.name.split("_")[1].replace("%3a", ":")
         target = home / package_version
         if not _record(target).exists():
