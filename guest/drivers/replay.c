@@ -2,17 +2,23 @@
 /*
  * A generated pattern of the simulator (policies/patterns.c) on the real page cache:
  *
- *	replay PATTERN FILE PAGES
+ *	replay PATTERN FILE PAGES [ANON]
  *
  * for a cache of so many pages. Each access reads from one page of FILE, which is made
  * as large as the pattern needs it (without blocks: a miss costs no disk); what the
  * pattern reads ahead is read ahead. The counters are of the part that the pattern
  * counts; as many pages are evicted (pgsteal) as are missed, but for the first cacheful.
+ *
+ * With ANON some pages are anonymous memory instead, written when they are used first:
+ * those with even numbers ("half"), or the first ANON of them. Then what counts is
+ * how many come back, of both kinds.
  */
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +38,9 @@ static int fd;
 static aio_context_t context;
 static struct iocb asked[BATCH];
 static int nr_asked;
+static char *memory;		/* as large as the file; NULL if nothing is anonymous */
+static bool alternate;		/* every other page is anonymous, */
+static long below;		/* or those below this one */
 
 static void put(int to, const void *what, size_t size)
 {
@@ -77,8 +86,18 @@ static void flush(void)
 static void use(uint32_t access)
 {
 	static char bytes[READ_BYTES];
-	off_t at = (access >> 1) * PAGE_BYTES;
+	uint32_t page = access >> 1;
+	off_t at = page * PAGE_BYTES;
 
+	if (alternate ? page % 2 == 0 : page < below) {
+		volatile char *byte = memory + at;
+
+		/* in the pattern's order, which a fault does not wait for */
+		flush();
+		if (!*byte)
+			*byte = 1;
+		return;
+	}
 	if (access & 1) {
 		flush();
 		readahead(fd, at, PAGE_BYTES);
@@ -102,6 +121,17 @@ static void open_file(const char *path, long pages)
 		lab_die("cannot set up asynchronous reads");
 }
 
+static void map_memory(const char *anon, long pages)
+{
+	alternate = !strcmp(anon, "half");
+	below = alternate ? 0 : lab_number(anon, 1 << 24);
+	memory = mmap(NULL, pages * PAGE_BYTES, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		lab_die("cannot map %ld pages", pages);
+	madvise(memory, pages * PAGE_BYTES, MADV_NOHUGEPAGE);
+}
+
 int main(int argc, char **argv)
 {
 	int ends[2];
@@ -111,8 +141,8 @@ int main(int argc, char **argv)
 	FILE *from;
 
 	lab_open();
-	if (argc != 4)
-		lab_die("usage: replay PATTERN FILE PAGES");
+	if (argc != 4 && argc != 5)
+		lab_die("usage: replay PATTERN FILE PAGES [ANON]");
 	if (pipe(ends))
 		lab_die("cannot make a pipe");
 	child = child_fork();
@@ -123,6 +153,8 @@ int main(int argc, char **argv)
 	if (!from || fread(&head, sizeof(head), 1, from) != 1)
 		lab_die("no pattern came");
 	open_file(argv[2], head.pages);
+	if (argc == 5)
+		map_memory(argv[4], head.pages);
 	lab_join();
 	for (long i = 0; i < head.n && fread(&access, sizeof(access), 1, from) == 1; i++) {
 		if (i == head.from) {

@@ -30,6 +30,16 @@ def test_each_access_is_made_and_what_fits_is_not_evicted(tmp_path: Path) -> Non
     assert metrics["pgsteal"] == 0
 
 
+def test_half_of_it_is_anonymous_and_what_fits_is_not_evicted(tmp_path: Path) -> None:
+    fits = run_plan(
+        tmp_path, *memcg("9M"), program_step("replay", "set0.5", "/mnt/new", f"{PAGES}", "half")
+    )
+    assert fits.problems == ()
+    metrics = channel.metrics_of(fits)
+    assert metrics["accesses"] == PAGES / 2 * 8
+    assert metrics["pgsteal"] == 0
+
+
 def test_a_pattern_that_there_is_not_is_said(tmp_path: Path) -> None:
     report = replay(tmp_path, "nonsense")
     assert any("nonsense" in problem.text for problem in report.problems)
