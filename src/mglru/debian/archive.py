@@ -129,7 +129,9 @@ def _require(what: str) -> None:
         )
 
 
-def fetch(package: str, suites: Sequence[str], into: Path, version: str = "") -> Path:
+def fetch(
+    package: str, suites: Sequence[str], into: Path, version: str = "", preferred: str = ""
+) -> Path:
     """Download a package from the suites and return the .deb.
 
     Args:
@@ -137,6 +139,7 @@ def fetch(package: str, suites: Sequence[str], into: Path, version: str = "") ->
         suites: where from.
         into: the directory that gets it.
         version: of the package; the newest if empty.
+        preferred: the version to take if the suites have it, and none is asked for.
 
     Raises:
         LabError: no apt, no network, no such package, or a bad signature.
@@ -144,11 +147,13 @@ def fetch(package: str, suites: Sequence[str], into: Path, version: str = "") ->
     _require(package)
     purpose = f"download {package} from Debian ({', '.join(suites)})"
     next_step = f"{CHECK_APT}, {OWN_SOURCE}"
-    wanted = f"{package}={version}" if version else package
     with locked(cache_dir("apt") / "-".join(suites)):
         options = _private_options(suites)
-        for arguments in (["update", "--error-on=any"], ["download", wanted]):
-            _apt_get([*options, *arguments], purpose, next_step=next_step, cwd=into)
+        _apt_get([*options, "update", "--error-on=any"], purpose, next_step=next_step, cwd=into)
+        if not version and any(o.version == preferred for o in _offers(package, options, purpose)):
+            version = preferred
+        wanted = f"{package}={version}" if version else package
+        _apt_get([*options, "download", wanted], purpose, next_step=next_step, cwd=into)
     found = sorted(into.glob(f"{package}_*.deb"))
     if len(found) != 1:
         raise LabError(f"cannot {purpose}: no file arrived", next_step=next_step)
@@ -192,9 +197,12 @@ def offers(package: str, suites: Sequence[str]) -> tuple[Offer, ...]:
     with locked(cache_dir("apt") / "-".join(suites)):
         options = _private_options(suites)
         _apt_get([*options, "update", "--error-on=any"], purpose)
-        return parse_madison(
-            process.run(["apt-cache", *options, "madison", package], purpose=purpose)
-        )
+        return _offers(package, options, purpose)
+
+
+def _offers(package: str, options: Sequence[str], purpose: str) -> tuple[Offer, ...]:
+    listing = process.run(["apt-cache", *options, "madison", package], purpose=purpose)
+    return parse_madison(listing)
 
 
 def parse_madison(listing: str) -> tuple[Offer, ...]:

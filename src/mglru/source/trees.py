@@ -114,22 +114,16 @@ def get_source(base: str, *, note: Note, update: bool = False) -> Source:
         if known and not update:
             cache.use(known.path)
             return known
-        return _fetch_from_debian(base, "" if update else _version_made_on(base), note)
+        return _fetch_from_debian(base, "" if update else MADE_ON[base], note)
 
 
-def _version_made_on(base: str) -> str:
-    """Return the version of the package that the series is made on; empty if it is gone."""
-    offered = archive.offers(f"linux-source-{base}", SUITES[base])
-    return MADE_ON[base] if any(offer.version == MADE_ON[base] for offer in offered) else ""
-
-
-def _fetch_from_debian(base: str, version: str, note: Note) -> Source:
+def _fetch_from_debian(base: str, preferred: str, note: Note) -> Source:
     package = f"linux-source-{base}"
     home = cache_dir("sources", base)
     require_space(home, UNPACKED_BYTES, f"the source of Linux {base}")
     note(f"downloading {package} from Debian (about 160 MB)")
     with tempfile.TemporaryDirectory(prefix=".download.", dir=home) as download:
-        deb = archive.fetch(package, SUITES[base], Path(download), version)
+        deb = archive.fetch(package, SUITES[base], Path(download), preferred=preferred)
         package_version = deb.name.split("_")[1].replace("%3a", ":")
         target = home / package_version
         if not _record(target).exists():
