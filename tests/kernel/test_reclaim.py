@@ -127,14 +127,7 @@ def test_what_is_swapped_out_late_is_not_written_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.guest
-@pytest.mark.parametrize(
-    "removed",
-    [
-        # Since 6.12.118 should_abort_scan() ends reclaim of a cgroup when it has enough, too.
-        pytest.param(True, marks=pytest.mark.xfail(reason="the base aborts", strict=False)),
-        False,
-    ],
-)
+@pytest.mark.parametrize("removed", [True, False])
 def test_a_removed_cgroup_is_scraped_whole(tmp_path: Path, removed: bool) -> None:
     """And one that is still there gives no more than it was asked for."""
     remove = "rmdir child;" if removed else ""
