@@ -49,9 +49,9 @@ def test_a_copy_runs_beside_what_is_in_use(quiet: Ui) -> None:
         assert 32 / 2000 <= record.metrics["beside_seconds"] <= 1
         # 100 us of thinking, sometimes 80 us for the disk.
         assert 0.5 / 180e-6 <= record.metrics["reads"] <= record.metrics["touches"]
-        # What comes back after its shadow entry was reclaimed is no refault.
-        swapped_in = record.metrics["pswpin"]
-        assert 0.9 * swapped_in <= record.metrics["workingset_refault_anon"] <= swapped_in
+        # Up to a few, on stock as well: in 9 MB 900 and 897.
+        swapped_in = pytest.approx(record.metrics["pswpin"], rel=0.05)
+        assert record.metrics["workingset_refault_anon"] == swapped_in
 
 
 def test_a_burst_of_writes_comes_beside_readers(quiet: Ui) -> None:
