@@ -46,9 +46,9 @@ def export_tree(tree: Path, base: str, directory: Path, mbox: Path | None = None
         base: the kernel version that the series is for.
         directory: the series to replace, `patches/<base>`; its `series` file keeps its comments,
             each with the patch (known by its subject, or else by its author's date) that it is
-            above. All or nothing is written.
-        mbox: write this one file for `git am` instead, with `cover.md` in its first mail below
-            the `---`, where git am passes over it.
+            above, and each patch lies in the folder of its part. All or nothing is written.
+        mbox: write this one file for `git am` instead, with `cover.md` and those of the parts in
+            its first mail below the `---`, where git am passes over them.
 
     Returns:
         lines for the user: what changed, and what could not be kept.
@@ -143,7 +143,7 @@ def _check_complete(tree: Path, subjects: list[str]) -> None:
         _refuse(
             f"{tree} was made without the last {len(left_out)} patches of the series; an export "
             f"would lose {len(missing)} of them, the first: {missing[0]}",
-            "apply them on top (git am patches/.../NNNN-*.patch), then export; or write --mbox",
+            "apply them on top (git am patches/.../*/NNNN-*.patch), then export; or write --mbox",
         )
 
 
@@ -158,11 +158,14 @@ def _stage(tree: Path, base: str, directory: Path, new: Path) -> list[str]:
     exported = [_exported(path.name, path.read_bytes()) for path in sorted(new.glob("*.patch"))]
     listing = read_series_file(directory)
     known = [
-        _exported(entry.name, (directory / entry.name).read_bytes())
+        _exported(entry.name, (directory / entry.path).read_bytes())
         for entry in listing.entries
-        if (directory / entry.name).is_file()
+        if (directory / entry.path).is_file()
     ]
     merged, notices = merge_series(listing, known, exported)
+    for entry in merged.entries:
+        (new / entry.folder).mkdir(exist_ok=True)
+        (new / entry.name).rename(new / entry.path)
     (new / SERIES_FILE).write_text(merged.render())
     if directory.is_dir():
         _copy_others(directory, new)
@@ -177,11 +180,12 @@ def _exported(name: str, content: bytes) -> Exported:
 
 def _copy_others(directory: Path, new: Path) -> None:
     """Take over everything but patches; keep a patch's time if it is the same as before."""
-    for path in directory.iterdir():
-        target = new / path.name
-        if path.is_dir():
-            shutil.copytree(path, target, symlinks=True)
-        elif path.suffix != ".patch" and path.name != SERIES_FILE:
+    for path in sorted(directory.rglob("*")):
+        target = new / path.relative_to(directory)
+        if path.is_dir() and not path.is_symlink():
+            target.mkdir(exist_ok=True)
+            shutil.copystat(path, target)
+        elif path.suffix != ".patch" and path != directory / SERIES_FILE:
             shutil.copy2(path, target, follow_symlinks=False)
         elif target.exists() and target.read_bytes() == path.read_bytes():
             shutil.copy2(path, target)
@@ -210,8 +214,8 @@ def _difference(directory: Path, new: Path) -> str:
     """Return in words what an export changes in the directory."""
 
     def contents(folder: Path) -> dict[str, bytes]:
-        names = [*folder.glob("*.patch"), *folder.glob(SERIES_FILE)]
-        return {path.name: path.read_bytes() for path in names}
+        names = [*folder.rglob("*.patch"), *folder.glob(SERIES_FILE)]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in names}
 
     before, after = contents(directory), contents(new)
     if before == after:
@@ -256,13 +260,16 @@ def _write_mbox(tree: Path, directory: Path, mbox: Path, count: int) -> list[str
 
 
 def _cover(tree: Path, directory: Path) -> tuple[str, list[str]]:
-    """Return the cover letter as text that `git am` passes over, and notices."""
+    """Return the cover letters as text that `git am` passes over, and notices."""
     origin = _ask(tree, "log", "-1", "--format=%B", BASE_TAG).split("\n\n")
     heading = f"Base: {' - '.join(part.strip() for part in origin if part.strip())}\n\n"
     path = directory / COVER
     if not path.is_file():
         return heading, [f"{path} does not exist: no cover letter"]
-    lines = path.read_text().splitlines()
+    folders = dict.fromkeys(entry.folder for entry in read_series_file(directory).entries)
+    parts = [directory / folder / COVER for folder in folders if folder]
+    texts = [each.read_text() for each in (path, *parts) if each.is_file()]
+    lines = "\n".join(texts).splitlines()
     return heading + "".join(f"{_harmless(line)}\n" for line in lines) + "\n", []
 
 

@@ -154,14 +154,15 @@ def _load(directory: Path) -> tuple[Patch, ...]:
     listing = read_series_file(directory)
     _refuse_unlisted(directory, listing)
     return tuple(
-        _load_patch(directory / entry.name, number, entry, listing.parts[entry.part].title)
+        _load_patch(directory, number, entry, listing.parts[entry.part].title)
         for number, entry in enumerate(listing.entries, 1)
     )
 
 
 def _refuse_unlisted(directory: Path, listing: SeriesFile) -> None:
-    listed = {entry.name for entry in listing.entries}
-    unlisted = sorted({path.name for path in directory.glob("*.patch")} - listed)
+    listed = {entry.path for entry in listing.entries}
+    there = {str(path.relative_to(directory)) for path in directory.rglob("*.patch")}
+    unlisted = sorted(there - listed)
     if unlisted:
         raise LabError(
             f"{directory / SERIES_FILE} does not list {', '.join(unlisted)}",
@@ -169,13 +170,13 @@ def _refuse_unlisted(directory: Path, listing: SeriesFile) -> None:
         )
 
 
-def _load_patch(path: Path, number: int, entry: listing_file.Entry, part: str) -> Patch:
+def _load_patch(directory: Path, number: int, entry: listing_file.Entry, part: str) -> Patch:
+    path, listed_in = directory / entry.path, directory / SERIES_FILE
     try:
         content = path.read_bytes()
     except OSError as error:
         raise LabError(
-            f"{path.parent / SERIES_FILE} lists {path.name}, which cannot be read: "
-            f"{error.strerror}",
+            f"{listed_in} lists {entry.path}, which cannot be read: {error.strerror}",
             next_step="restore the file, or take its line out",
         ) from error
     if not content.strip():
@@ -190,7 +191,5 @@ def _load_patch(path: Path, number: int, entry: listing_file.Entry, part: str) -
             next_step="export it from a tree: ./mglru kernel tree, ./mglru kernel export",
         ) from error
     except SeriesFormatError as error:
-        raise LabError(
-            f"{path.parent / SERIES_FILE}: {error}", next_step="see docs/series/patches.md"
-        ) from error
+        raise LabError(f"{listed_in}: {error}", next_step="see docs/series/patches.md") from error
     return Patch(number, path, message.subject, part, proofs, content, allowed)

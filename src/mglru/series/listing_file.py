@@ -4,9 +4,10 @@
     # part 2: memcg LRU in O(1)
     # proof: lru_gen_bin_tail
     # checkpatch: FILE_PATH_CHANGES the new file is covered by the entry for mm/
-    0003-mm-mglru-give-every-bin-a-tail.patch
+    part2-memcg-lru/0003-mm-mglru-give-every-bin-a-tail.patch
 
-quilt reads it too: to quilt all of these are comments.
+All patches of a part lie in one folder, or beside the file. quilt reads it too: to quilt all of
+these are comments.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from dataclasses import dataclass, replace
 
 _HEADING = re.compile(r"#\s*(part\s+[^:]+:.*\S)\s*", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"#\s*(proof|checkpatch):\s*(.*?)\s*", re.IGNORECASE)
-_NAME = re.compile(r"(?P<name>[^\s#]\S*)(?P<options>(\s+-\S+)*)(?P<comment>\s+#.*)?\s*")
+_NAME = re.compile(
+    r"((?P<folder>\w[\w.+-]*)/)?(?P<name>[^\s#/][^\s/]*)"
+    r"(?P<options>(\s+-\S+)*)(?P<comment>\s+#.*)?\s*"
+)
 _SYMBOL = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -44,16 +48,23 @@ class Entry:
     """One patch in the list.
 
     Attributes:
-        name: the patch's file name.
+        name: the patch's file name; no two patches have the same.
         part: index in `SeriesFile.parts`.
         above: the lines between this patch and the patch or heading before.
         rest: what follows the name on its line.
+        folder: where the file lies; empty: beside the `series` file.
     """
 
     name: str
     part: int
     above: tuple[str, ...] = ()
     rest: str = ""
+    folder: str = ""
+
+    @property
+    def path(self) -> str:
+        """The file, relative to the `series` file."""
+        return f"{self.folder}/{self.name}" if self.folder else self.name
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -88,6 +99,10 @@ class SeriesFile:
     header: tuple[str, ...] = ()
     tail: tuple[str, ...] = ()
 
+    def folder_of(self, part: int) -> str:
+        """Return where the patches of a part lie."""
+        return next((entry.folder for entry in self.entries if entry.part == part), "")
+
     def render(self) -> str:
         """Return the file's text: each heading before the first patch of its part."""
         lines = list(self.header)
@@ -95,7 +110,7 @@ class SeriesFile:
             lines += part.heading
             for entry in self.entries:
                 if entry.part == index:
-                    lines += [*entry.above, entry.name + entry.rest]
+                    lines += [*entry.above, entry.path + entry.rest]
         return "".join(f"{line}\n" for line in (*lines, *self.tail))
 
 
@@ -104,7 +119,8 @@ def parse(text: str) -> SeriesFile:
 
     Raises:
         SeriesFormatError: a line that is neither a name nor a comment, an option other than
-            -p1, a patch named twice, or a `# proof:` or `# checkpatch:` with no patch below.
+            -p1, a patch named twice, a part that lies in two folders, or a `# proof:` or
+            `# checkpatch:` with no patch below.
     """
     parts = [Part("", ())]
     entries: list[Entry] = []
@@ -131,7 +147,9 @@ def parse(text: str) -> SeriesFile:
             pending = []
     _refuse_directives(pending)
     _refuse_repetition(entry.name for entry in entries)
-    return SeriesFile(tuple(parts), tuple(entries), tuple(header), tuple(pending))
+    listing = SeriesFile(tuple(parts), tuple(entries), tuple(header), tuple(pending))
+    _refuse_scattered(listing)
+    return listing
 
 
 def _header_length(lines: Sequence[str]) -> int:
@@ -147,14 +165,14 @@ def _header_length(lines: Sequence[str]) -> int:
 
 def _entry(number: int, line: str, part: int, above: Sequence[str]) -> Entry:
     match = _NAME.fullmatch(line.strip())
-    if not match or "/" in match["name"]:
+    if not match:
         raise SeriesFormatError(f"line {number}: '{line.strip()}' is not the name of a patch")
     if (match["options"] or "").split() not in ([], ["-p1"]):
         raise SeriesFormatError(
             f"line {number}: '{match['options'].strip()}': patches are applied with -p1 only"
         )
     rest = (match["options"] or "") + (match["comment"] or "")
-    return Entry(match["name"], part, tuple(above), rest)
+    return Entry(match["name"], part, tuple(above), rest, match["folder"] or "")
 
 
 def _refuse_directives(lines: Iterable[str]) -> None:
@@ -170,6 +188,17 @@ def _refuse_repetition(names: Iterable[str]) -> None:
         if name in seen:
             raise SeriesFormatError(f"{name} is listed twice")
         seen.add(name)
+
+
+def _refuse_scattered(listing: SeriesFile) -> None:
+    """An export would not know which folder a part's new patch belongs to."""
+    for entry in listing.entries:
+        folder = listing.folder_of(entry.part)
+        if entry.folder != folder:
+            title = listing.parts[entry.part].title or "the first part"
+            raise SeriesFormatError(
+                f"{entry.path}: the other patches of {title} lie in '{folder or '.'}'"
+            )
 
 
 def proofs(entry: Entry) -> tuple[str, ...]:

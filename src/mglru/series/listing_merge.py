@@ -37,7 +37,7 @@ def merge_series(
         exported: the new patches in order.
 
     A patch keeps its comment and its part. A new one joins the part of the patch before it,
-    and so does one that was moved between patches of other parts.
+    and so does one that was moved between patches of other parts. All lie in their part's folder.
     """
     partners = _match(known, exported)
     old = {entry.name: entry for entry in listing.entries}
@@ -56,7 +56,10 @@ def merge_series(
     emptied = {entry.part for entry in listing.entries} - set(parts)
     titles = [listing.parts[index].title for index in sorted(emptied)]
     notices += [f"no patch is left in {title}" for title in titles if title]
-    placed = tuple(replace(entry, part=part) for entry, part in zip(entries, parts, strict=True))
+    placed = tuple(
+        replace(entry, part=part, folder=listing.folder_of(part))
+        for entry, part in zip(entries, parts, strict=True)
+    )
     return _with_orphans(listing, placed, {old: new for new, old in partners.items()}), notices
 
 

@@ -91,6 +91,24 @@ def test_digest_is_of_content_and_order(patches: Path) -> None:
     assert load_series("6.12", patches).sha256 != series.sha256
 
 
+def test_a_folder_for_each_part(patches: Path) -> None:
+    flat = load_series("6.12", patches)
+    for name, folder in ((FIRST, "part1-loop"), (SECOND, "part2-bins"), (THIRD, "part1-loop")):
+        (patches / folder).mkdir(exist_ok=True)
+        (patches / name).rename(patches / folder / name)
+    (patches / "series").write_text(
+        f"# part 1: the loop\npart1-loop/{FIRST}\n# part 2: bins\npart2-bins/{SECOND}\n"
+        f"# part 1: its test\npart1-loop/{THIRD}\n"
+    )
+    series = load_series("6.12", patches)
+    assert series.names == flat.names
+    assert series.sha256 == flat.sha256, "where a patch lies changes no kernel"
+    assert series.part_ends == (1, 2, 3)
+    (patches / "part2-bins" / "0004-x.patch").write_text("x")
+    with pytest.raises(LabError, match=r"does not list part2-bins/0004-x\.patch"):
+        load_series("6.12", patches)
+
+
 def test_listed_but_missing(patches: Path) -> None:
     (patches / SECOND).unlink()
     with pytest.raises(LabError, match=f"lists {SECOND}, which cannot be read") as error:
@@ -147,7 +165,12 @@ def test_patch_outside_of_the_tree(patches: Path, name: str) -> None:
     [
         (f"{FIRST}\n{FIRST}\n", "listed twice"),
         (f"{FIRST} -p0\n", "-p1 only"),
-        (f"sub/{FIRST}\n", "not the name of a patch"),
+        (f"sub/sub/{FIRST}\n", "not the name of a patch"),
+        (f"../{FIRST}\n", "not the name of a patch"),
+        (f"/{FIRST}\n", "not the name of a patch"),
+        (f"sub/{FIRST}\n", f"does not list {FIRST}"),
+        (f"sub/{FIRST}\n{FIRST}\n", "listed twice"),
+        (f"# part 1: x\nsub/{FIRST}\n{SECOND}\n", "other patches of part 1: x lie in 'sub'"),
         (f"{FIRST} {SECOND}\n", "not the name of a patch"),
         (f"# proof: x\n\n{FIRST}\n", "does not stand directly above"),
         (f"# proof: x\n# part 1: y\n{FIRST}\n", "does not stand directly above"),
@@ -232,7 +255,7 @@ c.patch
 
 
 def test_listing_is_written_as_it_was_read() -> None:
-    for text in (LISTING, "", "a.patch\n", "# x\n\na.patch -p1 # y\n\n\n"):
+    for text in (LISTING, "", "a.patch\n", "# x\n\np/a.patch -p1 # y\n\n\n"):
         assert listing_file.parse(text).render() == text
 
 

@@ -220,6 +220,57 @@ def test_export_of_a_changed_series(patches: Path, tree: Path) -> None:
     assert not [path for path in patches.parent.iterdir() if path.name.startswith(".")]
 
 
+def in_folders(patches: Path) -> str:
+    """Put the patches into a folder for each part, with a cover letter, and return the list."""
+    listing = LISTING.replace("0001", "part1/0001").replace("0002", "part1/0002")
+    listing = listing.replace("0003", "part2/0003")
+    for path in sorted(patches.glob("*.patch")):
+        folder = patches / ("part2" if path.name.startswith("0003") else "part1")
+        folder.mkdir(exist_ok=True)
+        path.rename(folder / path.name)
+        (folder / "cover.md").write_text(f"# The letter of {folder.name}\n")
+    (patches / "series").write_text(listing)
+    return listing
+
+
+def test_export_into_the_folders_of_the_parts(patches: Path, tree: Path) -> None:
+    listing = in_folders(patches)
+    before = snapshot(patches)
+    assert export_tree(tree, "6.12", patches) == [f"{patches}: nothing to change"]
+    assert snapshot(patches) == before
+
+    in_tree(tree, "checkout", "--quiet", "-B", "work", "6.12+next~1")
+    write_files(tree, {"mm/added.c": "added\n"})
+    in_tree(tree, "add", "--all")
+    in_tree(tree, "commit", "--quiet", "-m", "mm/mglru: added\n\nWhy.")
+    in_tree(tree, "cherry-pick", "6.12+next")
+    assert export_tree(tree, "6.12", patches) == [
+        f"{patches}: 4 patches, 2 new files, 0 changed, 1 removed",
+        "new: mm/mglru: added",
+    ]
+    expected = listing.replace("two.patch\n", "two.patch\npart1/0003-mm-mglru-added.patch\n")
+    assert (patches / "series").read_text() == expected.replace("2/0003", "2/0004")
+    assert sorted(str(path.relative_to(patches)) for path in patches.rglob("*.*")) == [
+        "cover.md",
+        "part1/0001-mm-mglru-one.patch",
+        "part1/0002-mm-mglru-two.patch",
+        "part1/0003-mm-mglru-added.patch",
+        "part1/cover.md",
+        "part2/0004-mm-mglru-three.patch",
+        "part2/cover.md",
+        "tested.toml",
+    ]
+    assert load_series("6.12", patches).patches[2].part == "part 1: lines"
+
+
+def test_mbox_has_the_letters_of_the_parts(patches: Path, tree: Path, tmp_path: Path) -> None:
+    in_folders(patches)
+    export_tree(tree, "6.12", patches, tmp_path / "series.mbox")
+    text = (tmp_path / "series.mbox").read_text()
+    places = [text.index(f"# {title}") for title in ("A cover", "The letter of part1")]
+    assert places == sorted(places) < [text.index("# The letter of part2")]
+
+
 def test_first_export(source: Source, tmp_path: Path) -> None:
     tree = make_tree(source, None, NO_LAB, tmp_path / "tree")
     write_files(tree, {"mm/added.c": "added\n"})
