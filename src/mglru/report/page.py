@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -84,23 +83,6 @@ class Page:
     def charts(self) -> list[Chart]:
         """All charts, in the order of the page."""
         return [*self.summary_charts, *(c for section in self.sections for c in section.charts)]
-
-    @property
-    def digest(self) -> str:
-        """What tells whether a page shows these figures: of all its charts and tables."""
-        comparisons = [m.comparison for each in self.sections for m in each.measured]
-        shown = json.dumps([_blurred(chart.spec) for chart in self.charts], sort_keys=True)
-        text = shown + tables.render(comparisons, "markdown")
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _blurred(value: Any) -> Any:
-    """Return a chart without the last digits, in which machines may differ."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, dict):
-        return {key: _blurred(inner) for key, inner in value.items()}
-    return [_blurred(inner) for inner in value] if isinstance(value, list) else value
 
 
 def make_page(inputs: Inputs, *, baseline: str | None = None, title: str) -> Page:
