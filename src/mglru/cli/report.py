@@ -12,7 +12,7 @@ from mglru.core.ui import Ui
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE|DIR...")
 @click.option(
     "-o",
     "--output",
@@ -43,7 +43,8 @@ def report(
     """Make one self-contained HTML page of result files.
 
     FILE is what `run`, `sweep`, `bound` or `series waterfall` wrote with --json (- is stdin);
-    what it holds decides how it is shown. The page needs no network and no server.
+    what it holds decides how it is shown. DIR is all the result files in it, but for what is in a
+    folder bound, suites, sweep or waterfall. The page needs no network and no server.
     """
     # Here, because the charts' library takes half a second, and no other command needs it.
     from mglru.report import page as pages  # noqa: PLC0415

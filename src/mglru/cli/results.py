@@ -33,7 +33,7 @@ def show(
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE|DIR...")
 @click.option(
     "--format",
     "form",
@@ -62,7 +62,11 @@ def compare(
     everything: bool,
     into: Path | None,
 ) -> None:
-    """Compare the kernels of one or several result files (- is stdin)."""
+    """Compare the kernels of one or several result files (- is stdin).
+
+    DIR is all the result files in it, but for what is in a folder bound, suites, sweep or
+    waterfall.
+    """
     runs = load_named(files)
     if form in OF_ALL:
         _no_options(form, baseline=baseline, all=everything)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mglru.core.errors import UsageError
 from mglru.results.compare import Named, load_named
+from mglru.results.folders import result_files
 from mglru.results.model import RunResult
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import file as bound_file
@@ -41,13 +42,13 @@ class Inputs:
 
 
 def load_inputs(paths: Sequence[str | Path]) -> Inputs:
-    """Read result files of any kind: runs, waterfalls, sweeps, bounds.
+    """Read result files, or those of directories, of any kind: runs, waterfalls, sweeps, bounds.
 
     Raises:
         UsageError: a file cannot be read, or is none of these.
     """
     inputs = Inputs()
-    for path in paths:
+    for path in result_files(paths):
         _add(inputs, path)
     return inputs
 

@@ -13,6 +13,7 @@ from mglru.core import stats
 from mglru.core.errors import UsageError
 from mglru.core.figures import number
 from mglru.results.baseline import baseline_of, common_choice
+from mglru.results.folders import result_files
 from mglru.results.humps import Humps, two_humps
 from mglru.results.marks import TOLERANCE, Mark, judge
 from mglru.results.model import Headline, Published, RunResult, load
@@ -137,12 +138,12 @@ class _Source:
 
 
 def load_named(paths: Sequence[str | Path]) -> list[Named]:
-    """Read result files, each run named after its file.
+    """Read result files, or those of directories, each run named after its file.
 
     Raises:
-        UsageError: see `results.load`.
+        UsageError: see `results.load` and `result_files`.
     """
-    return [Named(Path(path).stem, run) for path in paths for run in load(path)]
+    return [Named(Path(path).stem, run) for path in result_files(paths) for run in load(path)]
 
 
 def compare(

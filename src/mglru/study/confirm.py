@@ -102,8 +102,8 @@ def load_found(name: str, found: Path | None) -> RunResult:
     Raises:
         UsageError: no file, no such run in it, or nothing in it that can be confirmed.
     """
-    load_experiment(name)
-    path = found or RESULTS / f"{split_name(name)[0]}.json"
+    folder = load_experiment(name).folder or ""
+    path = found or RESULTS / folder / f"{split_name(name)[0]}.json"
     if not path.is_file():
         raise UsageError(
             f"there is no {path} whose findings could be confirmed",

@@ -9,6 +9,7 @@ from mglru.core.errors import UsageError
 from mglru.core.paths import RESULTS
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, from_record, read_settings, recorded
+from mglru.results.folders import result_files
 from mglru.results.model import load
 
 SAME = (
@@ -54,7 +55,7 @@ def test_a_text_that_is_no_setting_is_refused() -> None:
 
 def test_recorded_results_are_of_the_experiments_that_there_are() -> None:
     """A change of what a digest is made of would make all of them results of something else."""
-    runs = [run for path in sorted(RESULTS.glob("*.json")) for run in load(path)]
+    runs = [run for path in result_files([RESULTS]) for run in load(path)]
     same = [
         run
         for run in runs

@@ -12,6 +12,7 @@ from mglru.core.paths import REPO, RESULTS
 from mglru.report import generated, overview
 from mglru.results import tables
 from mglru.results.compare import compare, load_named
+from mglru.results.folders import result_files
 from mglru.results.model import load
 
 
@@ -32,8 +33,8 @@ def test_a_document_without_its_markers_is_left_alone(tmp_path: Path, text: str)
     assert path.read_text() == text
 
 
-ALL = sorted(RESULTS.glob("*.json"))
-SUITES = sorted((RESULTS / "suites").glob("*.json"))
+ALL = result_files([RESULTS])
+SUITES = result_files([RESULTS / "suites"])
 
 
 def texts() -> dict[str, str]:
@@ -74,7 +75,7 @@ def test_readme_is_one_screen() -> None:
 
 # What `make` leaves in a room; not in the repository.
 MADE = ("__", ".", "simulate")
-ROOMS = ["docs", "experiments", "guest", "kconfig", "policies", "tests", "src/mglru"]
+ROOMS = ["docs", "experiments", "guest", "kconfig", "policies", "tests", "src/mglru", "results"]
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -30,7 +30,7 @@ from mglru.study.confirm import (
     "--found",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where the findings are.  [default: results/EXPERIMENT.json]",
+    help="Where the findings are.  [default: results/SUITE/EXPERIMENT.json]",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=CONFIRMING_SEED, show_default=True
