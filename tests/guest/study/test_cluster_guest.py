@@ -55,16 +55,17 @@ def guests(cache: Path) -> list[int]:
 def test_a_worker_dies_and_the_sweep_is_the_same(home: Cluster, tmp_path: Path) -> None:
     local, spread = tmp_path / "local.json", tmp_path / "spread.json"
     here = lab_process.start("sweep", *sweep_tools.SMALL, "--json", local)
-    home.worker()
     dies = home.worker(cache=own_cache(tmp_path))
     _out, err = here.communicate(timeout=300)
     assert here.returncode == ExitCode.OK, err
     there = lab_process.start(
         "sweep", *sweep_tools.SMALL, "--json", spread, "--scheduler", home.address
     )
-    # As soon as it has a guest: the boot is lost, and another worker has to make it.
+    # As soon as it has a guest: the boot is lost, and another worker has to make it. That one comes
+    # later: it could have made all boots before this one, whose cache is empty, made its first.
     wait_for_guests(tmp_path / "own", some=True)
     assert home.signal(dies, signal.SIGKILL) == -signal.SIGKILL
+    home.worker()
     _out, err = there.communicate(timeout=300)
     assert there.returncode == ExitCode.OK, err
     assert figures(spread) == figures(local)
