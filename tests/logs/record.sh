@@ -12,7 +12,6 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 stock=$(realpath "$1") newer=$(realpath "$2") debug=$(realpath "$3")
-source=$(realpath "$(dirname "$debug")/source")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tab=$(printf '\t')
@@ -30,7 +29,7 @@ boot() {
 		rootfstype=hostfs ro con=null con0=null,fd:1 ssl=null ssl0=null,fd:3 \
 		null_blk.nr_devices=0 uml_dir="$work" "$@" init="$init" -- \
 		"/run/host$work/plan" >"$work/log" 2>&1 3>"$work/channel" </dev/null || true
-	sed "s,$work,/lab,g; s,$source/,,g; s/([a-z0-9_-]*@[a-zA-Z0-9.-]*)/(lab@lab)/" \
+	sed "s,$work,/lab,g; s/([a-z0-9_-]*@[a-zA-Z0-9.-]*)/(lab@lab)/" \
 		"$work/log" | tr -d '\r' >"$here/$name.log"
 	cp "$work/channel" "$here/$name.jsonl"
 	test -s "$here/$name.jsonl" || rm "$here/$name.jsonl"
@@ -99,7 +98,7 @@ step | send | - | /usr/bin/python3 | @work@/warn.py
 END
 
 	# One of 4 MB it would give, had it any in one piece.
-	guest memory/page-allocation 48M <<'END'
+	guest memory/page-allocation 50M <<'END'
 write | /proc/sys/net/core/optmem_max | 100000000
 step | fill | - | /bin/dd | if=/dev/zero | of=/mnt/full | bs=1k | count=18500
 step | send | - | /usr/bin/python3 | @work@/fail.py
