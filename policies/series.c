@@ -18,7 +18,7 @@ enum { MIN_LRU_BATCH = 64, MAX_LRU_BATCH = 64 * MIN_LRU_BATCH };
 enum shadow { NEVER, ONCE, AGAIN, HOT };
 enum role { GEN_WINDOW, GEN_HOT };
 
-static double memory = 1024, looks = 2, max_step = 16, lending = 16, first = 8;
+static double memory = 1024, looks = 2, max_step = 16, lending = 16, call = 4, first = 8;
 /*
  * Tried, see docs/series/window.md: what comes back takes a place at once if the hand has found
  * nothing used for longer, and for this part of a cacheful (0: never); of how many folios in a row.
@@ -308,7 +308,7 @@ static long note_window(void)
 		unused_since = age;
 	note_returns();
 	change_share(0);
-	if (lent && worth > WORTH_ONE / lending) {
+	if (lent && worth > WORTH_ONE / call) {
 		recalls += recalls < 10;
 		recall(min_long(2 * lent, cache));
 	}
@@ -682,6 +682,7 @@ static double window_share(void)
 
 static const struct param params[] = {
 	{ "memory", &memory }, { "looks", &looks }, { "step", &max_step }, { "lending", &lending },
+	{ "call", &call },
 	{ "first", &first }, { "unused", &unused }, { "sooner", &sooner },
 	{ "stale", &stale }, { "turn", &turn }, { "hardly", &hardly },
 	{ "fresh", &fresh }, { "often", &often }, { "dead", &dead },
