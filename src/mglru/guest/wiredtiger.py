@@ -7,8 +7,8 @@ import hashlib
 import os
 import re
 import shutil
-import sys
 import tempfile
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,8 +109,11 @@ def _archive(note: Note) -> Path:
             return path
         note(f"Downloading WiredTiger {VERSION}: 10 MB")
         with tempfile.TemporaryDirectory(prefix=".", dir=directory) as scratch:
+            # The lab's own environment is made without pip.
+            venv.create(Path(scratch) / "venv", with_pip=True)
+            python = Path(scratch) / "venv" / "bin" / "python"
             process.run(
-                [sys.executable, "-m", "pip", *PIP_DOWNLOAD, "-d", scratch, REQUIREMENT],
+                [python, "-m", "pip", *PIP_DOWNLOAD, "-d", scratch, REQUIREMENT],
                 purpose=f"download WiredTiger {VERSION} from PyPI",
                 limit_seconds=DOWNLOAD_LIMIT_SECONDS,
                 next_step="check the network and pip's settings (pip config list), then try again",
