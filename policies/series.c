@@ -32,6 +32,8 @@ static double stale = 1, turn = 32, hardly = 32;
  * uses before the first eviction are one, too.
  */
 static double fresh = .75, often = 1, dead = 2, early = 1;
+/* Over what part of a cacheful loans are judged when all are lent that may be; 0: called back at once. */
+static double judge = 16;
 
 /* struct lru_gen_folio and struct lru_gen_window */
 static struct list lists[LISTS];
@@ -45,6 +47,9 @@ static bool no_hand;
 static long uses, nr_new, soon, nr_used, nr_soon;
 static uint32_t evicted_seen;
 static bool standing, is_stale;
+static uint32_t all_lent;			/* the age when it was, 0: it is not */
+static long used_since;
+static bool judged;
 static long kinds[2];				/* of once and again, what comes back */
 
 /* What one scan does. */
@@ -81,7 +86,8 @@ static void init(void)
 	max_seq = MIN_GENS + 1;
 	age = 1;
 	share = room = least = worth = cache = lent = unproven = 0;
-	epoch = recalled = recalls = 0;
+	epoch = recalled = recalls = all_lent = 0;
+	judged = false;
 	back = wanted = hot_back = 0;
 	uses = nr_new = soon = nr_used = nr_soon = 0;
 	evicted_seen = age;
@@ -216,6 +222,7 @@ static void age_uses(long returned)
 		nr_new = 0;
 	}
 	nr_new = max_long(nr_new, -per_turn);
+	used_since += nr_used;
 	uses = min_long(uses + (min_long(nr_used, cache) << SHARE_SHIFT), 2 * per_turn << SHARE_SHIFT);
 	nr_used = 0;
 }
@@ -252,7 +259,8 @@ static void note_room(long larger)
 static void recall(long pages)
 {
 	change_share(pages << SHARE_SHIFT);
-	lent = 0;
+	lent = all_lent = 0;
+	judged = false;
 	recalled = age;
 }
 
@@ -263,8 +271,12 @@ static bool lend(void)
 	if (worth > WORTH_ONE / lending || (age - recalled) >> recalls < (uint32_t)cache)
 		return false;
 	if ((share >> SHARE_SHIFT) - 1 < keep) {
-		if (share >> SHARE_SHIFT <= keep && lent)
+		if (!judge && share >> SHARE_SHIFT <= keep && lent)
 			recall(lent);
+		if (judge && lent && !all_lent) {
+			all_lent = age;
+			used_since = 0;
+		}
 		return false;
 	}
 	change_share(-(1 << SHARE_SHIFT));
@@ -272,6 +284,16 @@ static bool lend(void)
 	lent++;
 	unproven++;
 	return true;
+}
+
+/* Those that have all that may be lent are to be used as often as what the window evicts may come back. */
+static void judge_loans(void)
+{
+	if (!all_lent || judged || age - all_lent < cache / judge)
+		return;
+	judged = true;
+	if (used_since < (cache - (share >> SHARE_SHIFT)) / judge / lending)
+		recall(lent);
 }
 
 static void scale_window(long size)
@@ -308,6 +330,7 @@ static long note_window(void)
 		unused_since = age;
 	note_returns();
 	change_share(0);
+	judge_loans();
 	if (lent && worth > WORTH_ONE / call) {
 		recalls += recalls < 10;
 		recall(min_long(2 * lent, cache));
@@ -361,8 +384,10 @@ static void go_round(int p)
 {
 	found_used(1, idle_of(folios[p].list - 1));
 	unused_since = age;
-	if (lent == 1)
-		recalls = 0;
+	if (lent == 1) {
+		recalls = all_lent = 0;
+		judged = false;
+	}
 	lent -= lent > 0;
 	unproven -= unproven > 0;
 	to_hot_gen(p);
@@ -686,7 +711,7 @@ static const struct param params[] = {
 	{ "first", &first }, { "unused", &unused }, { "sooner", &sooner },
 	{ "stale", &stale }, { "turn", &turn }, { "hardly", &hardly },
 	{ "fresh", &fresh }, { "often", &often }, { "dead", &dead },
-	{ "early", &early }, { 0 }
+	{ "early", &early }, { "judge", &judge }, { 0 }
 };
 
 static struct policy series = {
