@@ -93,6 +93,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     "--leave-out", multiple=True, metavar="NAME[:POINT]", help="Of a suite: not this one."
 )
 @click.option("--anew", is_flag=True, help="Of a suite: replace the file instead of going on.")
+@click.option("--renew", is_flag=True, help="Of a suite: boot again only kernels that changed.")
 @source_option
 def run(
     names: tuple[str, ...],
@@ -110,6 +111,7 @@ def run(
     only: tuple[str, ...],
     leave_out: tuple[str, ...],
     anew: bool,
+    renew: bool,
     own_sources: tuple[Path, ...],
 ) -> int:
     """Run experiments, or all families of a suite, on kernels and compare.
@@ -122,16 +124,25 @@ def run(
     (mglru-suite-NAME.json): the same command again goes on where an interrupted one stopped.
     """
     if suite:
-        _check_suite_only(names, everything=everything)
+        _check_suite_only(names, everything=everything, both=anew and renew)
         return run_suite(
             SuiteOptions(
                 *(suite, kernels, machine, boots, seed, settings, quick, allow, only, leave_out),
                 json_file=json_file,
                 anew=anew,
+                renew=renew,
                 own_sources=own_sources,
             )
         )
-    _check_no_suite(names, quick=quick, allow=allow, only=only, leave_out=leave_out, anew=anew)
+    _check_no_suite(
+        names,
+        quick=quick,
+        allow=allow,
+        only=only,
+        leave_out=leave_out,
+        anew=anew,
+        renew=renew,
+    )
     return _run_experiments(
         *(names, kernels, machine, boots, seed, settings, json_file),
         everything=everything,
@@ -139,7 +150,11 @@ def run(
     )
 
 
-def _check_suite_only(names: Sequence[str], *, everything: bool) -> None:
+def _check_suite_only(names: Sequence[str], *, everything: bool, both: bool) -> None:
+    if both:
+        raise UsageError(
+            "--anew boots everything again, --renew only what changed", next_step="give one of them"
+        )
     if names:
         raise UsageError(
             f"--suite and the experiments {', '.join(names)}", next_step="give one of the two"

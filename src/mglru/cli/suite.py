@@ -44,6 +44,7 @@ class Options:
         leave_out: families or points that are not run.
         json_file: where the results are kept.
         anew: whether that file is replaced instead of gone on with.
+        renew: whether what has changed since is booted again, and only that.
         own_sources: the user's kernel sources.
     """
 
@@ -59,6 +60,7 @@ class Options:
     leave_out: Sequence[str]
     json_file: str | None
     anew: bool
+    renew: bool
     own_sources: Sequence[Path]
 
     @property
@@ -88,6 +90,7 @@ def run_suite(options: Options) -> int:
         settings=options.settings,
         machine=options.machine,
         baseline=options.kernels is not None,
+        renew=options.renew,
     )
     judged_kernel([str(kernel) for kernel in plan.kernels])
     suite_run.check_machine(plan)

@@ -32,6 +32,8 @@ from mglru.results.model import (
 from mglru.results.recording import changed_files
 from mglru.source.kernel_id import KernelId
 
+DIRTY = "-dirty"
+
 
 def lab_commit() -> str | None:
     """Return the repository's commit; None outside git.
@@ -42,7 +44,7 @@ def lab_commit() -> str | None:
         commit = process.run(["git", "rev-parse", "HEAD"], purpose="ask git", cwd=REPO).strip()
     except LabError:
         return None
-    return commit + ("-dirty" if changed_files() else "")
+    return commit + (DIRTY if changed_files() else "")
 
 
 def describe_host() -> dict[str, str]:

@@ -3,39 +3,78 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
-from mglru.core.errors import UsageError
+from mglru.core import process
+from mglru.core.errors import LabError, UsageError
+from mglru.core.paths import REPO
 from mglru.experiment.settings import from_record, recorded
 from mglru.results.model import BootRecord, Provenance, RunInfo, RunResult
+from mglru.run.provenance import DIRTY
 
 Pair = tuple[str, object, object]
 SHOWN_DIGITS = 12
 
 
-def known_boots(old: RunResult, info: RunInfo, where: str) -> list[BootRecord]:
+# What decides what a guest does, beside its kernel and its plan.
+GUEST = ("guest", "src/mglru/guest", "src/mglru/machine", "src/mglru/disk", "kconfig")
+
+
+def known_boots(
+    old: RunResult, info: RunInfo, where: str, *, renew: bool = False
+) -> list[BootRecord]:
     """Return the boots of an earlier run that are boots of this one, too.
 
     Args:
         old: the earlier run.
         info: what would be booted now; with more boots or fewer than then.
         where: names the earlier run, for messages.
+        renew: return those of kernels that are as they were, instead of refusing a run of which
+            a kernel has changed; none if anything else has.
 
     Raises:
-        UsageError: they were made of something else, with the first difference.
+        UsageError: they were made of something else, with the first difference; not with `renew`.
     """
+    kernels = list(info.kernels)
+    pairs = _other_pairs(old, info)
+    if renew:
+        kernels = [each for each in kernels if not _differs(_kernel_pairs(each, old, info))]
+        if _differs(pairs) or not _same_guest(old.provenance.lab_commit):
+            return []
+    else:
+        pairs += [pair for kernel in kernels for pair in _kernel_pairs(kernel, old, info)]
+        refuse_differences(where, pairs)
+    return [boot for boot in old.raw if boot.kernel in kernels and boot.boot < info.boots]
+
+
+def _other_pairs(old: RunResult, info: RunInfo) -> list[Pair]:
+    """Return what boots are made of beside kernels, then and now."""
     then, now = old.provenance, info.provenance
-    pairs: list[Pair] = [
+    return [
         ("the machine", old.machine, info.machine),
         ("--seed", old.seed, info.seed),
         ("the settings", _settings(then), _settings(now)),
         ("the experiment's file", _short(then.experiment.sha256), _short(now.experiment.sha256)),
-        *(pair for kernel in info.kernels for pair in _kernel_pairs(kernel, old, info)),
         ("the data set", _short(then.dataset_sha256), _short(now.dataset_sha256)),
         ("the guest's packages", then.userland, now.userland),
     ]
-    refuse_differences(where, pairs)
-    return [boot for boot in old.raw if boot.kernel in info.kernels and boot.boot < info.boots]
+
+
+def _differs(pairs: Iterable[Pair]) -> bool:
+    return any(then != now for _what, then, now in pairs)
+
+
+@functools.cache
+def _same_guest(commit: str | None) -> bool:
+    """Whether guests do now what they did at a commit; if it is not known, they may not."""
+    if not commit or commit.endswith(DIRTY):
+        return False
+    try:
+        process.run(["git", "diff", "--quiet", commit, "--", *GUEST], purpose="ask git", cwd=REPO)
+    except LabError:
+        return False
+    return True
 
 
 def _settings(made_of: Provenance) -> dict[str, str]:

@@ -15,6 +15,7 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
 from mglru.results.model import BootRecord, RunResult, load
 from mglru.run import boots as run
+from mglru.run import resume
 from mglru.run.session import Prepared
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.suite import run as suite_run
@@ -181,6 +182,37 @@ def test_boots_of_something_else_are_refused(
     with pytest.raises(UsageError, match=message) as caught:
         begin(tmp_path / "a", old, **changes)
     assert "--anew" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("changes", "same_guest", "kept"),
+    [
+        ({}, True, [STOCK, NEXT]),
+        ({"series": "9" * 64}, True, [STOCK]),
+        ({"series": "9" * 64}, False, []),
+        ({"seed": 9}, True, []),
+    ],
+)
+def test_only_what_changed_is_renewed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, object],
+    same_guest: bool,
+    kept: list[str],
+) -> None:
+    monkeypatch.setattr(resume, "_same_guest", lambda _commit: same_guest)
+    old = made_run({STOCK: {"x": [1.0]}, NEXT: {"x": [1.0]}})
+    info = made_info([STOCK, NEXT], **{"boots": 2, **changes})  # type: ignore[arg-type]
+    with SuiteFile(tmp_path / "a") as file:
+        points = [Prepared(info, [])]
+        suite_run.begin(points, file, {old.experiment: old}, "a", renew=True)
+        assert [boot.kernel for boot in file.run(info.experiment).raw] == kept
+
+
+def test_guests_of_no_known_commit_are_not_taken_for_the_same() -> None:
+    assert not resume._same_guest(None)
+    assert not resume._same_guest("0" * 40)
+    assert not resume._same_guest("HEAD-dirty")
 
 
 def test_a_file_of_something_else_is_not_replaced(tmp_path: Path) -> None:

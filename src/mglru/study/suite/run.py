@@ -34,6 +34,7 @@ class Plan:
         settings: of all points.
         machine: on which machine.
         baseline: whether the first of the kernels was chosen for ratios to refer to.
+        renew: whether boots of kernels that have changed are made again, instead of refused.
     """
 
     families: Sequence[Family]
@@ -43,6 +44,7 @@ class Plan:
     settings: Sequence[Setting]
     machine: str
     baseline: bool = False
+    renew: bool = False
 
     @property
     def points(self) -> list[Experiment]:
@@ -108,19 +110,28 @@ def _prepare(plan: Plan, experiment: Experiment, session: Session) -> Prepared:
 
 
 def begin(
-    points: Sequence[Prepared], file: SuiteFile, old: Mapping[str, RunResult], path: str
+    points: Sequence[Prepared],
+    file: SuiteFile,
+    old: Mapping[str, RunResult],
+    path: str,
+    *,
+    renew: bool = False,
 ) -> list[Job]:
     """Put every point into the file with the boots that it has; return those that are missing.
 
     Raises:
-        UsageError: the file's boots were made of something else.
+        UsageError: the file's boots were made of something else; not with `renew`.
     """
     names = {point.info.experiment for point in points}
     file.keep_others([run for name, run in old.items() if name not in names])
     jobs: list[Job] = []
     for point in points:
         name = point.info.experiment
-        known = resume.known_boots(old[name], point.info, f"{path}, {name}") if name in old else []
+        known = (
+            resume.known_boots(old[name], point.info, f"{path}, {name}", renew=renew)
+            if name in old
+            else []
+        )
         file.begin(point.info, known)
         there = {(record.kernel, record.boot) for record in known}
         jobs += [job for job in point.jobs if (str(job.kernel), job.number) not in there]
@@ -225,7 +236,7 @@ def make_missing(
     ui.note(f"{len(plan.families)} families, {len(plan.points)} points of {suite}")
     points = prepare(plan, Session(plan.needed, own, ui, machine=plan.machine))
     total = sum(len(point.jobs) for point in points)
-    jobs = begin(points, file, old, path)
+    jobs = begin(points, file, old, path, renew=plan.renew)
     if old:
         ui.note(f"{path}: {total - len(jobs)} of {total} boots are there already")
     if jobs:
