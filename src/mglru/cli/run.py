@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -20,11 +20,12 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, recorded
 from mglru.machine.registry import MACHINES
 from mglru.results.compare import Named
-from mglru.results.model import ResultFile
+from mglru.results.model import ResultFile, RunResult
 from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 from mglru.study.demo import run_demo
 from mglru.study.selftest import render, spread, widest
+from mglru.study.suite.file import load_old
 
 DEMO_KERNELS = KERNELS
 DEMO_FILE = "mglru-demo.json"
@@ -93,7 +94,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     "--leave-out", multiple=True, metavar="NAME[:POINT]", help="Of a suite: not this one."
 )
 @click.option("--anew", is_flag=True, help="Of a suite: replace the file instead of going on.")
-@click.option("--renew", is_flag=True, help="Of a suite: boot again only kernels that changed.")
+@click.option("--renew", is_flag=True, help="Boot again only what changed since --json FILE.")
 @source_option
 def run(
     names: tuple[str, ...],
@@ -141,10 +142,10 @@ def run(
         only=only,
         leave_out=leave_out,
         anew=anew,
-        renew=renew,
     )
     return _run_experiments(
         *(names, kernels, machine, boots, seed, settings, json_file),
+        old=_to_renew(json_file) if renew else {},
         everything=everything,
         own_sources=own_sources,
     )
@@ -176,6 +177,12 @@ def _check_no_suite(names: Sequence[str], **of_suites: object) -> None:
         )
 
 
+def _to_renew(json_file: str | None) -> dict[str, RunResult]:
+    if not json_file:
+        raise UsageError("nothing to renew", next_step="name the file of results with --json")
+    return load_old(json_file, anew=False)
+
+
 def _run_experiments(
     names: Sequence[str],
     kernels: str | None,
@@ -185,6 +192,7 @@ def _run_experiments(
     settings: Sequence[Setting],
     json_file: str | None,
     *,
+    old: Mapping[str, RunResult],
     everything: bool,
     own_sources: Sequence[Path],
 ) -> int:
@@ -202,7 +210,11 @@ def _run_experiments(
             session = Session(kernel_ids, own_sources, ui, file, machine=machine, baseline=baseline)
             usual = MACHINES[machine].fit(experiment).usual_boots
             result = session.run(
-                experiment, boots=boots or usual, seed=seed, parameters=recorded(settings)
+                experiment,
+                boots=boots or usual,
+                seed=seed,
+                parameters=recorded(settings),
+                old=old.get(experiment.name),
             )
             results.append(result)
             if json_file != "-":

@@ -237,6 +237,12 @@ class RunResult(RunInfo):
         }
 
 
+def in_order(info: RunInfo, boots: Sequence[BootRecord]) -> list[BootRecord]:
+    """Return boots by number, and those of one number as the run has its kernels."""
+    order = {kernel: at for at, kernel in enumerate(info.kernels)}
+    return sorted(boots, key=lambda each: (each.boot, order[each.kernel]))
+
+
 def series_of(info: RunInfo) -> dict[str, str | None]:
     """Return the digest of every kernel's patches; None for stock."""
     return {name: made_of.series_sha256 for name, made_of in info.provenance.kernels.items()}
@@ -276,14 +282,14 @@ class ResultFile(OutputFile):
         """Return the runs as JSON; nothing as long as there is no boot."""
         return to_json(self.runs) if any(run.raw for run in self.runs) else ""
 
-    def begin(self, info: RunInfo) -> None:
-        """Start a run; the boots added from now on are its own.
+    def begin(self, info: RunInfo, known: Sequence[BootRecord] = ()) -> None:
+        """Start a run with the boots it has; those added from now on are its own.
 
         Raises:
             UsageError: it is to be recorded and is of another state of the series.
         """
         recording.check_state(self.path, series_of(info))
-        self.runs.append(RunResult.from_boots(info, []))
+        self.runs.append(RunResult.from_boots(info, known))
 
     def add(self, record: BootRecord) -> RunResult:
         """Add a boot to the current run, write the file, return the run so far.
@@ -292,7 +298,7 @@ class ResultFile(OutputFile):
             LabError: the file cannot be written.
         """
         run = self.runs[-1]
-        self.runs[-1] = RunResult.from_boots(run, [*run.raw, record])
+        self.runs[-1] = RunResult.from_boots(run, in_order(run, [*run.raw, record]))
         self.write()
         return self.runs[-1]
 

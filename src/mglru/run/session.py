@@ -13,7 +13,8 @@ from mglru.debian import packages
 from mglru.experiment.spec import Experiment
 from mglru.machine.qemu import check_kvm
 from mglru.machine.registry import KVM, MACHINES, UML
-from mglru.results.model import BootRecord, ResultFile, RunInfo, RunResult
+from mglru.results.model import BootRecord, ResultFile, RunInfo, RunResult, in_order
+from mglru.run import resume
 from mglru.run.boots import Job, make_jobs, parallel_boots, run_jobs
 from mglru.run.kernels import build_all, planned_builds
 from mglru.run.needs import get_ingredients, stock_build
@@ -86,26 +87,36 @@ class Session:
         vary_seed: bool = True,
         outputs: Path | None = None,
         watch: Callable[[Path], None] | None = None,
+        old: RunResult | None = None,
     ) -> RunResult:
         """Run one experiment on all kernels and return its result.
 
-        `parameters`: what the result keeps of the command's options; `outputs`, `watch`: see `Job`.
+        `parameters`: what the result keeps of the command's options; `outputs`, `watch`: see
+        `Job`; `old`: an earlier result, whose boots count if they would be the same now.
         """
         prepared = self.prepare(
             experiment, boots=boots, seed=seed, parameters=parameters, vary_seed=vary_seed
         )
+        records = resume.known_boots(old, prepared.info, "", renew=True) if old else []
         if self._file:
-            self._file.begin(prepared.info)
-        jobs = [replace(job, outputs=outputs, watch=watch) for job in prepared.jobs]
-        records: list[BootRecord] = []
+            self._file.begin(prepared.info, records)
+        there = {(record.kernel, record.boot) for record in records}
+        jobs = [
+            replace(job, outputs=outputs, watch=watch)
+            for job in prepared.jobs
+            if (str(job.kernel), job.number) not in there
+        ]
+        if old:
+            self.ui.note(f"{experiment.name}: {len(there)} boots are there already")
 
         def keep(record: BootRecord) -> None:
             records.append(record)
             if self._file:
                 self._file.add(record)
 
-        run_jobs(jobs, self.ui, keep, parallel_boots(jobs[0].experiment))
-        return RunResult.from_boots(prepared.info, records)
+        if jobs:
+            run_jobs(jobs, self.ui, keep, parallel_boots(jobs[0].experiment))
+        return RunResult.from_boots(prepared.info, in_order(prepared.info, records))
 
     def prepare(
         self,

@@ -11,6 +11,7 @@ import pytest
 
 from mglru.core.errors import ExitCode
 from mglru.results.model import load
+from mglru.run.provenance import DIRTY
 from support import lab_process
 
 pytestmark = pytest.mark.guest
@@ -20,6 +21,22 @@ SMALL = (
     *("run", "--suite", "out-of-memory", "--only", "oom-dirty", "--seeds", "2"),
     *("--kernels", "6.12,6.12+next"),
 )
+
+
+def test_a_result_is_renewed_by_what_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "oom-dirty.json"
+    command = ("run", "oom-dirty", "--boots", "1", "--json", str(path))
+    process = lab_process.start(*command, "--kernels", "6.12")
+    assert process.communicate(timeout=300) and process.returncode == ExitCode.OK
+    before = load(path)[0]
+    process = lab_process.start(*command, "--kernels", "6.12,6.12+next", "--renew")
+    _out, err = process.communicate(timeout=300)
+    assert process.returncode == ExitCode.OK, err
+    there = 0 if str(before.provenance.lab_commit).endswith(DIRTY) else 1
+    assert f"oom-dirty: {there} boots are there already" in err
+    (run,) = load(path)
+    assert [boot.kernel for boot in run.raw] == ["6.12", "6.12+next"]
+    assert run.raw[0].metrics == before.raw[0].metrics
 
 
 def test_an_interrupted_suite_goes_on_and_shows_its_table(tmp_path: Path) -> None:

@@ -279,6 +279,8 @@ def test_too_little_memory_for_two_boots_is_said(
         (["loop", "--quick"], "--quick goes with --suite"),
         (["loop", "--leave-out", "x"], "--leave-out goes with --suite"),
         ([], "nothing to run"),
+        (["loop", "--renew"], "nothing to renew"),
+        (["--suite", "cost", "--anew", "--renew"], "give one of them"),
         (["--suite", "containers", "--kernels", "6.12@classic,6.12+next"], "no stock kernel"),
     ],
 )

@@ -57,9 +57,7 @@ class SuiteFile(OutputFile):
         run = self._runs[name]
         # What was sampled over time is many times as large as all the rest.
         slim = record.model_copy(update={"timeline": None})
-        order = {kernel: at for at, kernel in enumerate(run.kernels)}
-        boots = sorted([*run.raw, slim], key=lambda each: (each.boot, order[each.kernel]))
-        self._put(RunResult.from_boots(run, boots))
+        self._put(RunResult.from_boots(run, results.in_order(run, [*run.raw, slim])))
         self.write()
         return self._runs[name]
 
