@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""From an experiment's name, and settings, to the experiment: its TOML file read and checked."""
+"""From an experiment's name, and settings, to the experiment: its TOML file read and checked.
+
+What a guest does for it, step by step, is made of that in `guest/plan.py`.
+"""
 
 from __future__ import annotations
 
