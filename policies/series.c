@@ -559,7 +559,7 @@ static int scan_stale(int nr_to_scan)
 {
 	int scanned = scan_folios(nr_to_scan, GEN_HOT);
 
-	forget_soon(scan.isolated);
+	note_evicted(scan.isolated);
 	change_share(scan.isolated << SHARE_SHIFT);
 	if (!scanned)
 		want_hand(turn_of(cache));
