@@ -179,15 +179,10 @@ static void found_used(long pages, long idle)
 	change_share(-(pages * step() * take * min_long(idle, cache + 1) / (cache + 1)));
 }
 
-static void forget_soon(long pages)
-{
-	soon -= min_long(soon, soon * pages / (long)memory);
-}
-
 static void note_evicted(long pages)
 {
 	worth -= min_long(worth, worth * pages / (long)memory);
-	forget_soon(pages);
+	soon -= min_long(soon, soon * pages / (long)memory);
 }
 
 /* What was evicted of a kind, or came back of it: as a part of the last 256. */

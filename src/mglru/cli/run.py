@@ -135,14 +135,7 @@ def run(
                 own_sources=own_sources,
             )
         )
-    _check_no_suite(
-        names,
-        quick=quick,
-        allow=allow,
-        only=only,
-        leave_out=leave_out,
-        anew=anew,
-    )
+    _check_no_suite(names, quick=quick, allow=allow, only=only, leave_out=leave_out, anew=anew)
     return _run_experiments(
         *(names, kernels, machine, boots, seed, settings, json_file),
         old=_to_renew(json_file) if renew else {},

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import REPO
 from mglru.experiment.settings import from_record, recorded
 from mglru.results.model import BootRecord, Provenance, RunInfo, RunResult
+from mglru.run.boots import Job
 from mglru.run.provenance import DIRTY
 
 Pair = tuple[str, object, object]
@@ -21,30 +22,43 @@ SHOWN_DIGITS = 12
 GUEST = ("guest", "src/mglru/guest", "src/mglru/machine", "src/mglru/disk", "kconfig")
 
 
-def known_boots(
-    old: RunResult, info: RunInfo, where: str, *, renew: bool = False
-) -> list[BootRecord]:
+def known_boots(old: RunResult, info: RunInfo, where: str) -> list[BootRecord]:
     """Return the boots of an earlier run that are boots of this one, too.
 
     Args:
         old: the earlier run.
         info: what would be booted now; with more boots or fewer than then.
         where: names the earlier run, for messages.
-        renew: return those of kernels that are as they were, instead of refusing a run of which
-            a kernel has changed; none if anything else has.
 
     Raises:
-        UsageError: they were made of something else, with the first difference; not with `renew`.
+        UsageError: they were made of something else, with the first difference.
     """
-    kernels = list(info.kernels)
-    pairs = _other_pairs(old, info)
-    if renew:
-        kernels = [each for each in kernels if not _differs(_kernel_pairs(each, old, info))]
-        if _differs(pairs) or not _same_guest(old.provenance.lab_commit):
-            return []
-    else:
-        pairs += [pair for kernel in kernels for pair in _kernel_pairs(kernel, old, info)]
-        refuse_differences(where, pairs)
+    refuse_differences(where, _other_pairs(old, info))
+    for kernel in info.kernels:
+        refuse_differences(where, _kernel_pairs(kernel, old, info))
+    return _boots_of(info.kernels, old, info)
+
+
+def unchanged_boots(old: RunResult, info: RunInfo) -> list[BootRecord]:
+    """Return an earlier run's boots of kernels that are as they were; none if anything else is not.
+
+    Args:
+        old: the earlier run.
+        info: what would be booted now; with more boots or fewer than then.
+    """
+    if _differs(_other_pairs(old, info)) or not _same_guest(old.provenance.lab_commit):
+        return []
+    same = [each for each in info.kernels if not _differs(_kernel_pairs(each, old, info))]
+    return _boots_of(same, old, info)
+
+
+def missing(known: Iterable[BootRecord]) -> Callable[[Job], bool]:
+    """Return what tells whether a job's boot is not among those that are known."""
+    there = {(record.kernel, record.boot) for record in known}
+    return lambda job: (str(job.kernel), job.number) not in there
+
+
+def _boots_of(kernels: Container[str], old: RunResult, info: RunInfo) -> list[BootRecord]:
     return [boot for boot in old.raw if boot.kernel in kernels and boot.boot < info.boots]
 
 

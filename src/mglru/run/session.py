@@ -97,17 +97,15 @@ class Session:
         prepared = self.prepare(
             experiment, boots=boots, seed=seed, parameters=parameters, vary_seed=vary_seed
         )
-        records = resume.known_boots(old, prepared.info, "", renew=True) if old else []
+        records = resume.unchanged_boots(old, prepared.info) if old else []
         if self._file:
             self._file.begin(prepared.info, records)
-        there = {(record.kernel, record.boot) for record in records}
         jobs = [
             replace(job, outputs=outputs, watch=watch)
-            for job in prepared.jobs
-            if (str(job.kernel), job.number) not in there
+            for job in filter(resume.missing(records), prepared.jobs)
         ]
         if old:
-            self.ui.note(f"{experiment.name}: {len(there)} boots are there already")
+            self.ui.note(f"{experiment.name}: {len(records)} boots are there already")
 
         def keep(record: BootRecord) -> None:
             records.append(record)

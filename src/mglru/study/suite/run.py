@@ -127,14 +127,14 @@ def begin(
     jobs: list[Job] = []
     for point in points:
         name = point.info.experiment
-        known = (
-            resume.known_boots(old[name], point.info, f"{path}, {name}", renew=renew)
-            if name in old
-            else []
-        )
+        if name not in old:
+            known = []
+        elif renew:
+            known = resume.unchanged_boots(old[name], point.info)
+        else:
+            known = resume.known_boots(old[name], point.info, f"{path}, {name}")
         file.begin(point.info, known)
-        there = {(record.kernel, record.boot) for record in known}
-        jobs += [job for job in point.jobs if (str(job.kernel), job.number) not in there]
+        jobs += filter(resume.missing(known), point.jobs)
     return jobs
 
 

@@ -128,8 +128,8 @@ def _vary_text(vary: Mapping[str, Sequence[Value]]) -> str:
 
 def missing(jobs: Sequence[PointJob], known: Sequence[BootRecord]) -> list[PointJob]:
     """Return the boots of one point that are still to be made."""
-    there = {(record.kernel, record.boot) for record in known}
-    return [each for each in jobs if (str(each.job.kernel), each.job.number) not in there]
+    is_missing = resume.missing(known)
+    return [each for each in jobs if is_missing(each.job)]
 
 
 class LocalEngine:

@@ -19,6 +19,7 @@ from mglru.results.model import (
     RunInfo,
     RunResult,
     from_document,
+    in_order,
     json_text,
     series_of,
     to_document,
@@ -177,6 +178,6 @@ class SweepFile(OutputFile):
         # What was sampled over time is many times as large as all the rest.
         slim = [record.model_copy(update={"timeline": None}) for record in records]
         settings, run = self._points[at].settings, self._points[at].run
-        boots = sorted([*run.raw, *slim], key=lambda r: (r.boot, run.kernels.index(r.kernel)))
+        boots = in_order(run, [*run.raw, *slim])
         point = SweepPoint(settings=settings, run=RunResult.from_boots(run, boots))
         self._points[at], self._texts[at] = point, _point_text(point)
