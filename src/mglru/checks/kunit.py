@@ -12,17 +12,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.cache import scratch
 from mglru.core.errors import GuestDiedError, UsageError
 from mglru.guest import console
 from mglru.guest.steps import Counters, ReportLruGen
-from mglru.machine.request import BootRequest
 from mglru.results.output_file import OutputFile
-from mglru.run.judge import Expectation
-from mglru.run.judged import boot_and_judge, plain_request, proof_steps
+from mglru.run.judged import PlainBoot
 from mglru.run.kept_logs import keep_logs
+from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 
 VARIANT = ("kunit", "")
@@ -168,27 +166,27 @@ class _Parsed(_Model):
     errors: tuple[str, ...]
 
 
-def run_kunit(build: Build, only: str | None = None) -> KunitReport:
+def run_kunit(session: Session, kernel: KernelId, only: str | None = None) -> KunitReport:
     """Boot a kernel with its suites and return what they say.
 
     Args:
-        build: of a kernel `with_suites`.
+        session: has the kernel.
+        kernel: one `with_suites`.
         only: run the suites, or `suite.case`s, that this pattern of the shell matches.
 
     Raises:
         LabError: the guest could not start, or was another kernel.
     """
-    plan = (*proof_steps(build), *_PLAN)
-    request = plain_request(build, plan, memory_mb=MEMORY_MB, limit_seconds=LIMIT_SECONDS)
-    if only:
-        request = replace(request, options=(f"kunit.filter_glob={only}",))
+    recipe = session.builds[kernel].recipe
+    options = (f"kunit.filter_glob={only}",) if only else ()
+    plain = PlainBoot(_PLAN, memory_mb=MEMORY_MB, limit_seconds=LIMIT_SECONDS, options=options)
     with scratch("kunit") as directory:
-        trouble = _boot(request, build, directory)
+        trouble = _boot(session, kernel, plain, directory)
         log = directory / "console.log"
-        suites, errors = read_ktap(log, build.recipe.source.path)
+        suites, errors = read_ktap(log, recipe.source.path)
         report = KunitReport(
-            kernel=str(build.recipe.kernel),
-            release=build.recipe.release,
+            kernel=str(kernel),
+            release=recipe.release,
             suites=suites,
             problems=(*errors, *trouble),
         )
@@ -196,11 +194,10 @@ def run_kunit(build: Build, only: str | None = None) -> KunitReport:
         return report if kept else _with_log(report, log)
 
 
-def _boot(request: BootRequest, build: Build, directory: Path) -> list[str]:
+def _boot(session: Session, kernel: KernelId, plain: PlainBoot, directory: Path) -> list[str]:
     """Boot, and return what went wrong; a kernel that dies in a suite has still said so."""
-    expected = Expectation(build.recipe.kernel, build.recipe, ())
     try:
-        return boot_and_judge("kunit", request, expected, directory).problems
+        return session.boot_plain("kunit", kernel, plain, directory).problems
     except GuestDiedError as error:
         log = (directory / "console.log").read_bytes()
         if not _KTAP.search(log):

@@ -65,29 +65,61 @@ def boot_and_judge(
     return Judged(outcome, report, found)
 
 
-def proof_steps(build: Build) -> tuple[PlanStep, ...]:
-    """Return the steps of a plan that report which kernel this is."""
-    return tuple(map(ReportSymbol, build.recipe.symbols))
+@dataclass(frozen=True)
+class PlainBoot:
+    """A boot that is no experiment's.
+
+    Attributes:
+        plan: what the guest does after it has told which kernel it is.
+        memory_mb: its memory.
+        limit_seconds: real time after which it is killed.
+        virtual_time: see `BootRequest`, as of the next three.
+        options: words for the kernel's command line.
+        files: of the host, that the plan names.
+        disk: the image that the plan copies to the guest's disk.
+        findings: kinds of trouble in the console log that are no problem.
+    """
+
+    plan: tuple[PlanStep, ...]
+    memory_mb: int
+    limit_seconds: float
+    virtual_time: bool = True
+    options: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    disk: Path | None = None
+    findings: tuple[str, ...] = ()
 
 
-def plain_request(
-    build: Build,
-    plan: tuple[PlanStep, ...],
-    *,
-    memory_mb: int,
-    limit_seconds: float,
-    virtual_time: bool = True,
-) -> BootRequest:
-    """Return the request of a boot that is no experiment's; what else it has can be replaced."""
-    return BootRequest(
+def boot_plain(
+    name: str, build: Build, plain: PlainBoot, directory: Path, machine: str = UML
+) -> Judged:
+    """Boot a kernel without an experiment and judge it.
+
+    Args:
+        name: of what runs, for the kept logs.
+        build: the kernel.
+        plain: what to boot.
+        directory: an empty one for the boot's files.
+        machine: a name in `registry.MACHINES`.
+
+    Raises:
+        LabError: the guest could not start, or it ran another kernel.
+    """
+    recipe = build.recipe
+    request = BootRequest(
         image=build.image,
         init=guest_program("init"),
-        plan=plan,
-        memory_mb=memory_mb,
+        plan=(*map(ReportSymbol, recipe.symbols), *plain.plan),
+        memory_mb=plain.memory_mb,
         seed=1,
-        virtual_time=virtual_time,
-        limit_seconds=limit_seconds,
+        virtual_time=plain.virtual_time,
+        limit_seconds=plain.limit_seconds,
+        options=plain.options,
+        files=plain.files,
+        disk=plain.disk,
     )
+    expected = Expectation(recipe.kernel, recipe, plain.findings, MACHINES[machine].walks)
+    return boot_and_judge(name, request, expected, directory, machine)
 
 
 def _keep(name: str, outcome: Boot) -> Path:

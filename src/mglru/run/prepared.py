@@ -24,8 +24,7 @@ from mglru.experiment.dataset import IMAGE, EmptyDataset, PreparedDataset
 from mglru.experiment.spec import Experiment
 from mglru.guest.plan import DATA, Inputs, fill, make_preparation
 from mglru.guest.programs import guest_program
-from mglru.run.judge import Expectation
-from mglru.run.judged import Judged, boot_and_judge, plain_request
+from mglru.run.judged import Judged, PlainBoot, boot_plain
 from mglru.source.kernel_id import KernelId
 
 # The kernel that makes data for all others.
@@ -90,15 +89,13 @@ def _make(
             image=empty,
             trace=None,
             seed=SEED,
-            symbols=kernel.recipe.symbols,
+            symbols=(),
             classic=False,
             userland=userland.root,
         )
         plan = make_preparation(experiment, inputs, staging)
-        request = plain_request(kernel, plan, memory_mb=spec.memory_mb, limit_seconds=LIMIT_SECONDS)
-        expected = Expectation(KERNEL, kernel.recipe, ())
-        name = f"prepare-{experiment.name}"
-        _check(experiment, boot_and_judge(name, request, expected, directory))
+        plain = PlainBoot(plan, memory_mb=spec.memory_mb, limit_seconds=LIMIT_SECONDS)
+        _check(experiment, boot_plain(f"prepare-{experiment.name}", kernel, plain, directory))
 
 
 def _check(experiment: Experiment, judged: Judged) -> None:

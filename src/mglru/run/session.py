@@ -16,6 +16,7 @@ from mglru.machine.registry import KVM, MACHINES, UML
 from mglru.results.model import BootRecord, ResultFile, RunInfo, RunResult, in_order
 from mglru.run import resume
 from mglru.run.boots import Job, make_jobs, parallel_boots, run_jobs
+from mglru.run.judged import Judged, PlainBoot, boot_plain
 from mglru.run.kernels import build_all, planned_builds
 from mglru.run.needs import get_ingredients, stock_build
 from mglru.run.provenance import run_info
@@ -115,6 +116,20 @@ class Session:
         if jobs:
             run_jobs(jobs, self.ui, keep, parallel_boots(jobs[0].experiment))
         return RunResult.from_boots(prepared.info, in_order(prepared.info, records))
+
+    def boot_plain(self, name: str, kernel: KernelId, plain: PlainBoot, directory: Path) -> Judged:
+        """Boot one of the session's kernels on its machine, without an experiment, and judge it.
+
+        Args:
+            name: of what runs, for the logs that are kept of a boot that went wrong.
+            kernel: which.
+            plain: what to boot.
+            directory: an empty one for the boot's files.
+
+        Raises:
+            LabError: the guest could not start, or it ran another kernel.
+        """
+        return boot_plain(name, self.builds[kernel], plain, directory, self.machine)
 
     def prepare(
         self,

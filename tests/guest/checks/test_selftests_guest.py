@@ -9,7 +9,7 @@ from mglru.checks.selftests.build import selftest_programs
 from mglru.checks.selftests.run import TRIES, KernelRun, merge_runs, run_selftests
 from mglru.checks.selftests.tap import WHOLE, Result
 from mglru.core.ui import Ui
-from mglru.machine.registry import UML
+from mglru.run.session import Session
 from support.guests import kernel_build
 
 pytestmark = pytest.mark.guest
@@ -30,11 +30,13 @@ def test_the_series_has_selftests_and_they_pass(quiet: Ui) -> None:
     build = kernel_build("6.12+next")
     programs = selftest_programs(build.recipe, NAMES, quiet)
     assert tuple(programs) == NAMES
-    run = run_selftests(build, programs, UML)
+    kernel = build.recipe.kernel
+    session = Session([kernel], (), quiet, needed={})
+    run = run_selftests(session, kernel, programs)
     for _ in range(TRIES - 1):
         failed = [name for name in NAMES if Result.FAILED in results(run, name).values()]
         if failed:
-            again = run_selftests(build, {name: programs[name] for name in failed}, UML)
+            again = run_selftests(session, kernel, {name: programs[name] for name in failed})
             run = merge_runs(run, again)
     assert run.problems == ()
     assert list(run.cases) == list(NAMES)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mglru.build.build import Build
 from mglru.checks.selftests.build import selftest_programs
 from mglru.checks.selftests.tap import Case, Result, merge_tries, read_program
 from mglru.core.cache import scratch
@@ -23,8 +22,7 @@ from mglru.guest.places import OUTPUT_DEVICE, guest_path
 from mglru.guest.plan import DATA, disk_steps
 from mglru.guest.steps import NO_CGROUP, PlanStep
 from mglru.machine.registry import MACHINES
-from mglru.run.judge import Expectation
-from mglru.run.judged import boot_and_judge, plain_request, proof_steps
+from mglru.run.judged import PlainBoot
 from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 
@@ -127,47 +125,46 @@ def run_all(session: Session, names: Sequence[str]) -> list[KernelRun]:
 
 def _run_each(session: Session, names: Sequence[str]) -> list[KernelRun]:
     runs = []
-    for build in session.builds.values():
+    for kernel, build in session.builds.items():
         made = selftest_programs(build.recipe, PROGRAMS, session.ui)
         programs = {name: path for name, path in made.items() if name in names}
-        label = f"running {len(programs)} selftests on {build.recipe.kernel}"
-        with session.ui.bar(label, None):
-            runs.append(run_selftests(build, programs, session.machine))
+        with session.ui.bar(f"running {len(programs)} selftests on {kernel}", None):
+            runs.append(run_selftests(session, kernel, programs))
     return runs
 
 
-def run_selftests(build: Build, programs: Mapping[str, Path], machine: str) -> KernelRun:
+def run_selftests(session: Session, kernel: KernelId, programs: Mapping[str, Path]) -> KernelRun:
     """Boot a kernel, run programs one after another, and return what they said.
 
     Args:
-        build: of a kernel `with_selftests`.
+        session: has the kernel.
+        kernel: one `with_selftests`.
         programs: compiled, by name.
-        machine: a name in `registry.MACHINES`.
 
     Raises:
         LabError: the guest could not start, or was another kernel.
     """
-    recipe = build.recipe
     image = dataset_image(EmptyDataset(kind="empty", size_mb=DISK_MB))
-    board = MACHINES[machine]
-    request = plain_request(
-        *(build, tuple(_plan(build, programs, image))),
+    board = MACHINES[session.machine]
+    plain = PlainBoot(
+        plan=tuple(_plan(programs, image)),
         memory_mb=MEMORY_MB,
         limit_seconds=LIMIT_SECONDS * board.slowness,
         # The programs wait for things by looking again and again.
         virtual_time=board.time == "instructions",
+        files=tuple(programs.values()),
+        disk=image,
+        findings=EXPECTED,
     )
-    request = replace(request, files=tuple(programs.values()), disk=image)
-    expected = Expectation(recipe.kernel, recipe, EXPECTED, board.walks)
     with scratch("selftests") as directory:
-        judged = boot_and_judge("selftests", request, expected, directory, machine)
+        judged = session.boot_plain("selftests", kernel, plain, directory)
         output = judged.outcome.output.read_text(errors="replace").replace("\r", "")
     cases = dict(read_output(output, programs))
-    return KernelRun(str(recipe.kernel), recipe.release, cases, tuple(judged.problems), output)
+    release = session.builds[kernel].recipe.release
+    return KernelRun(str(kernel), release, cases, tuple(judged.problems), output)
 
 
-def _plan(build: Build, programs: Mapping[str, Path], image: Path) -> Iterator[PlanStep]:
-    yield from proof_steps(build)
+def _plan(programs: Mapping[str, Path], image: Path) -> Iterator[PlanStep]:
     yield from (steps.ReportLruGen(), steps.Cgroup(2))
     yield from disk_steps(image, DISK_MB, Disk(completion_us=0, mbps=0))
     yield from (steps.Disk(_SWAP, SWAP_MB), steps.SwapOn(f"/dev/{_SWAP}"))

@@ -39,7 +39,7 @@ def kunit(name: str, only: str | None, json_file: str | None, own_sources: tuple
     kernel = with_suites(KernelId.parse(name))
     with KunitFile.wanted(json_file) as file:
         session = Session([kernel], own_sources, ui, needed=packages.KERNEL_BUILD)
-        report = run_kunit(session.builds[kernel], only)
+        report = run_kunit(session, kernel, only)
         if file:
             file.add(report)
     if json_file != STDOUT:
