@@ -12,7 +12,7 @@ from rich.table import Table
 from mglru.build.build import find_build
 from mglru.build.recipe import make_recipe
 from mglru.checks import ci
-from mglru.cli.series.series import check_base
+from mglru.checks.base_check import check_bases
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
@@ -68,7 +68,7 @@ def _kernels_build(ui: Ui, machine: str = UML) -> bool:
 
 def _series_are_fit(ui: Ui) -> bool:
     # Each patch takes most of an hour to build; the waterfall of parts boots what this builds.
-    return all(check_base(base, ui, build=True, parts=True) for base in SERIES_BASES)
+    return check_bases((), (), ui, build=True, parts=True)
 
 
 def _table(*headings: str) -> Table:

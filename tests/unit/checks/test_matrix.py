@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from mglru.checks.matrix.build import Side, Task, compile_side, stock_and_next
-from mglru.checks.matrix.check import MatrixOutcome, check_matrix, compare, to_document
+from mglru.checks.matrix.check import MatrixOutcome, check_matrix, compare
 from mglru.checks.matrix.config import ARCHES, Configuration, load_configurations
+from mglru.checks.matrix.document import to_document
 from mglru.checks.matrix.messages import Message, new_messages, read_messages
 from mglru.checks.matrix.objects import enabled_objects, sources_of
 from mglru.cli.series.matrix import render

@@ -11,8 +11,6 @@ from mglru.checks.matrix.config import Configuration
 from mglru.checks.matrix.messages import Message, new_messages
 from mglru.core.errors import ExitCode, LabError
 
-FORMAT = "mglru-matrix-1"
-
 
 @dataclass(frozen=True)
 class MatrixOutcome:
@@ -40,6 +38,11 @@ class MatrixOutcome:
     def passed(self) -> bool:
         """Whether the series compiles and adds no message."""
         return not (self.new or self.failed or self.problem)
+
+    @property
+    def word(self) -> str:
+        """What a table says."""
+        return "passed" if self.passed else "FAILED"
 
 
 def check_matrix(
@@ -85,32 +88,3 @@ def compare(configuration: Configuration, stock: Side, patched: Side) -> MatrixO
         failed=tuple(name for name in patched.failed if name not in stock.failed),
         broken=tuple(name for name in patched.failed if name in stock.failed),
     )
-
-
-def to_document(base: str, version: str, outcomes: Sequence[MatrixOutcome]) -> dict[str, object]:
-    """Return the outcomes as a JSON document."""
-    return {
-        "format": FORMAT,
-        "base": base,
-        "version": version,
-        "passed": all(outcome.passed for outcome in outcomes),
-        "configurations": [_document(outcome) for outcome in outcomes],
-    }
-
-
-def _document(outcome: MatrixOutcome) -> dict[str, object]:
-    return {
-        "name": outcome.configuration.name,
-        "about": outcome.configuration.about,
-        "arch": outcome.configuration.arch,
-        "passed": outcome.passed,
-        "objects": outcome.objects,
-        "messages_of_stock": outcome.stock,
-        "new": [
-            {"file": one.file, "line": one.line, "text": one.text, "source": one.source}
-            for one in outcome.new
-        ],
-        "failed": list(outcome.failed),
-        "fails_on_stock_too": list(outcome.broken),
-        "problem": list(outcome.problem),
-    }

@@ -3,36 +3,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 from rich.table import Table
 
-from mglru.checks.matrix.build import compile_side, stock_and_next
-from mglru.checks.matrix.check import MatrixOutcome, check_matrix, to_document
-from mglru.checks.matrix.config import Configuration, load_configurations
+from mglru.checks.matrix.check import MatrixOutcome
+from mglru.checks.matrix.run import run_matrix
 from mglru.cli.common import terminal
-from mglru.core.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.results.output_file import STDOUT, OutputFile
+from mglru.results.output_file import STDOUT
 from mglru.results.tables import text_console
-from mglru.run.kernels import import_sources
-from mglru.series.listing import load_series
-from mglru.source.kernel_id import SERIES_BASES, KernelId
-from mglru.source.trees import Source, get_source
-
-
-class MatrixFile(OutputFile):
-    """The outcomes as JSON."""
-
-    document: dict[str, object] | None = None
-
-    def text(self) -> str:
-        """Return the document, nothing before there is one."""
-        return json.dumps(self.document, indent=1) + "\n" if self.document else ""
 
 
 def check_matrices(
@@ -44,50 +27,12 @@ def check_matrices(
         UsageError: more than one base, or no such configuration.
         LabError: no source, or no compiler.
     """
-    base = KernelId.parse(f"{_one(bases)}+next").base
-    configurations = load_configurations(only)
-    ui = Ui()
-    with MatrixFile.wanted(json_file) as file:
-        packages.ensure(_packages(configurations), ui)
-        source = import_sources(own_sources, ui).get(base) or get_source(base, note=ui.note)
-        outcomes = _check(base, source, configurations, ui)
-        if file:
-            file.document = to_document(base, source.version, outcomes)
-            file.write()
+    outcomes = run_matrix(bases, own_sources, only, json_file, Ui())
     if json_file != STDOUT:
         width, colour = terminal()
         click.echo(render(outcomes, width=width, colour=colour), nl=False)
     passed = all(outcome.passed for outcome in outcomes)
     return ExitCode.OK if passed else ExitCode.EXPECTATION_FAILED
-
-
-def _one(bases: Sequence[str]) -> str:
-    if len(bases) > 1:
-        raise UsageError("--matrix checks one base at a time", next_step=f"name {bases[0]} alone")
-    return bases[0] if bases else SERIES_BASES[0]
-
-
-def _packages(configurations: Sequence[Configuration]) -> dict[str, str]:
-    needed = dict(packages.MATRIX)
-    for configuration in configurations:
-        needed |= configuration.packages
-    return needed
-
-
-def _check(
-    base: str, source: Source, configurations: Sequence[Configuration], ui: Ui
-) -> tuple[MatrixOutcome, ...]:
-    series = load_series(base)
-    pairs = [stock_and_next(each, source, series) for each in configurations]
-    return check_matrix(
-        pairs,
-        lambda task: compile_side(task, ui),
-        lambda outcome: ui.note(f"{outcome.configuration.name}: {_word(outcome)}"),
-    )
-
-
-def _word(outcome: MatrixOutcome) -> str:
-    return "passed" if outcome.passed else "FAILED"
 
 
 def render(
@@ -120,7 +65,7 @@ def _table(outcomes: Sequence[MatrixOutcome]) -> Table:
     for outcome in outcomes:
         it = outcome.configuration
         numbers = [str(n) for n in (outcome.objects, outcome.stock, len(outcome.new))]
-        table.add_row(it.name, it.arch, it.about, *numbers, _word(outcome))
+        table.add_row(it.name, it.arch, it.about, *numbers, outcome.word)
     return table
 
 

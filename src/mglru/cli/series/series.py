@@ -8,26 +8,20 @@ from pathlib import Path
 
 import click
 
-from mglru.build.build import build_kernel
-from mglru.build.recipe import make_recipe
-from mglru.checks.releases.tested import describe_source
-from mglru.checks.series_check import CheckLine, check_series, compiler_warnings
+from mglru.checks.base_check import check_bases
 from mglru.cli.common import report_failures, settings_option, source_option, terminal
 from mglru.cli.lazy import Group
 from mglru.cli.series.matrix import check_matrices
 from mglru.cli.series.tested import tested
 from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
-from mglru.debian import packages
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.results.model import ResultFile
-from mglru.run.kernels import import_sources
 from mglru.run.session import Session
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
-from mglru.source.trees import Source, get_source
 from mglru.study import waterfall_table
 from mglru.study.waterfall import Waterfall, make_waterfall, prefixes
 
@@ -73,38 +67,8 @@ def check(
         return check_matrices(bases, own_sources, only, json_file)
     if only or json_file:
         raise UsageError("--only and --json belong to --matrix", next_step="add --matrix")
-    ui = Ui()
-    packages.ensure(packages.KERNEL_BUILD, ui)
-    own = import_sources(own_sources, ui)
-    known = [KernelId.parse(f"{base}+next").base for base in bases or SERIES_BASES]
-    passed = [
-        check_base(base, ui, build=build, parts=parts, source=own.get(base)) for base in known
-    ]
-    return ExitCode.OK if all(passed) else ExitCode.EXPECTATION_FAILED
-
-
-def check_base(
-    base: str, ui: Ui, *, build: bool = False, parts: bool = False, source: Source | None = None
-) -> bool:
-    """Check the series of one base, say what was found, and return whether all is well."""
-    made_on = source or get_source(base, note=ui.note)
-    ui.note(describe_source(base, made_on.version, series=load_series(base)))
-
-    def build_first(count: int) -> list[str]:
-        recipe = make_recipe(KernelId(base, series=True, upto=count), made_on)
-        log = build_kernel(recipe, ui).directory / "build.log"
-        return compiler_warnings(log.read_text(errors="replace"))
-
-    def show(line: CheckLine) -> None:
-        ui.note(str(line))
-
-    builds = build_first if build else None
-    report = check_series(base, made_on.path, build=builds, report=show, parts=parts)
-    ui.note(
-        f"the series for {base} on Linux {made_on.version}: {len(report.lines)} checks, "
-        f"{len(report.failed)} not passed"
-    )
-    return report.passed
+    passed = check_bases(bases, own_sources, Ui(), build=build, parts=parts)
+    return ExitCode.OK if passed else ExitCode.EXPECTATION_FAILED
 
 
 @series.command()

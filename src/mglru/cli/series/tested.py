@@ -4,27 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from mglru.checks.releases import file as tested_file
-from mglru.checks.releases.attempt import (
-    SUITES,
-    Candidate,
-    candidates,
-    package_name,
-)
-from mglru.checks.releases.tested import Tested, tested_versions
-from mglru.checks.releases.trial import EXPERIMENT, Trial
-from mglru.core.errors import ExitCode, UsageError
-from mglru.core.paths import PATCHES
+from mglru.checks.releases.run import Wanted, try_versions
+from mglru.checks.releases.tested import Tested
+from mglru.checks.releases.trial import EXPERIMENT
+from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
-from mglru.debian import archive, packages
-from mglru.series.listing import load_series
-from mglru.source.kernel_id import SERIES_BASES, KernelId
+from mglru.source.kernel_id import SERIES_BASES
 
 
 @click.command()
@@ -57,69 +47,21 @@ def tested(
     two minutes where the series does not apply, eight where it does. Exit code 1 if something did
     not go well.
     """
-    ui = Ui()
-    packages.ensure(packages.KERNEL_BUILD, ui)
-    series = load_series(KernelId.parse(f"{base}+next").base)
-    found = _wanted(base, present := _present(suites, ui), suites, versions)
-    ui.note(f"{package_name(base)}: " + ", ".join(each.version for each in found))
-    trial = Trial(base, series, ui, build=build, boot=boot and build)
-    rows = []
-    for candidate in found:
-        entry = None if again else trial.known(candidate)
-        if entry is None:
-            entry = trial.run(candidate, present, keep=keep)
-            _write(entry, PATCHES / base, ui, dry_run=dry_run)
-        rows.append(entry)
+    rows = try_versions(
+        Wanted(
+            base,
+            suites,
+            versions,
+            build=build,
+            boot=boot,
+            again=again,
+            keep=keep,
+            dry_run=dry_run,
+        ),
+        Ui(),
+    )
     show(rows, Console(soft_wrap=True, highlight=False))
     return ExitCode.OK if all(row.good for row in rows) else ExitCode.EXPECTATION_FAILED
-
-
-def _present(wanted: Sequence[str], ui: Ui) -> list[str]:
-    """Return all suites that the mirrors have: a version is recorded with all that have it.
-
-    Raises:
-        UsageError: one that was asked for is not there.
-    """
-    present = []
-    for suite in dict.fromkeys((*SUITES, *wanted)):
-        if archive.has_suite(suite):
-            present.append(suite)
-        elif suite in wanted:
-            raise UsageError(f"Debian's mirrors have no suite {suite}", next_step="correct --suite")
-        else:
-            ui.note(f"{suite}: this machine's mirror does not have it")
-    return present
-
-
-def _wanted(
-    base: str, present: Sequence[str], suites: Sequence[str], versions: Sequence[str]
-) -> list[Candidate]:
-    """Return what to try.
-
-    Raises:
-        UsageError: there is none, or not one that was asked for.
-    """
-    found = candidates(archive.offers(package_name(base), present))
-    if suites:
-        found = tuple(each for each in found if set(suites) & set(each.suites))
-    known = [each.version for each in found]
-    if not found:
-        raise UsageError(f"{', '.join(suites or present)}: no {package_name(base)} there")
-    if unknown := [version for version in versions if version not in known]:
-        raise UsageError(
-            f"Debian does not offer Linux {unknown[0]}", next_step=f"it has {', '.join(known)}"
-        )
-    return [each for each in found if not versions or each.version in versions]
-
-
-def _write(entry: Tested, directory: Path, ui: Ui, *, dry_run: bool) -> None:
-    """Put an entry into the record, and say so if a person's note may be out of date now."""
-    before = {each.version: each for each in tested_versions(directory.name, directory)}
-    old = before.get(entry.version)
-    if old and old.note and old.applies != entry.applies:
-        ui.warn(f"the note of {entry.version} may be out of date: {old.note}")
-    if not dry_run:
-        tested_file.write(tested_file.record(entry, directory), directory)
 
 
 _WORD = {True: "yes", False: "NO", None: "-"}
