@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mglru.core.errors import ExitCode
+from mglru.experiment.spec import Experiment
 from mglru.study.bound.file import Bound
 from support.command_line import run
 from support.report_inputs import bound_document, make_bound
@@ -39,14 +40,26 @@ def asked(monkeypatch: pytest.MonkeyPatch, cache: Path) -> dict[str, Any]:
     """What is asked of the recording, which gives a bound that is known beforehand."""
     found: dict[str, Any] = {"bound": make_bound()}
 
-    def bound_of(experiment: Any, _session: Any, reference: str, **more: Any) -> Bound:
-        found.update(more, experiment=experiment.name, reference=reference)
+    def find_bound(_jobs: Any, reference: str, _ui: Any, **more: Any) -> Bound:
+        found.update(more, reference=reference)
         made = found["bound"]
         assert isinstance(made, Bound)
         return made
 
-    monkeypatch.setattr("mglru.cli.study.bound.bounds.bound_of", bound_of)
-    monkeypatch.setattr("mglru.cli.study.bound.Session", lambda *_: None)
+    class Made:
+        """A session that boots nothing."""
+
+        jobs = ()
+
+        def __init__(self, *_: Any) -> None:
+            pass
+
+        def prepare(self, experiment: Experiment, *, boots: int, seed: int) -> Made:
+            found.update(experiment=experiment.name, boots=boots, seed=seed)
+            return self
+
+    monkeypatch.setattr("mglru.study.bound.run.find_bound", find_bound)
+    monkeypatch.setattr("mglru.study.bound.run.Session", Made)
     return found
 
 
@@ -54,14 +67,26 @@ def test_an_experiment_has_a_table_and_a_file(
     asked: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "bound.json"
-    words = ("--kernels", "6.12,6.12+next", "--seed", "7", "--capacity", "100")
-    code, out, _err = run(capsys, "bound", "ycsb-b", *words, "--json", str(file))
+    words = (
+        "--kernels",
+        "6.12,6.12+next",
+        "--seed",
+        "7",
+        "--capacity",
+        "100",
+        "--set",
+        "limit=32M",
+    )
+    more = ("--capacity", "100", "--json", str(file))
+    code, out, _err = run(capsys, "bound", "ycsb-b", *words, *more)
     assert code == ExitCode.OK
     assert (asked["experiment"], asked["reference"]) == ("ycsb-b", "6.12")
     assert (asked["seed"], asked["capacity"]) == (7, 100)
     for word in ("Belady", "S3-FIFO", "6.12+next", "93,000"):
         assert word in out
-    kept = json.loads(file.read_text())["kernels"]
+    document = json.loads(file.read_text())
+    assert document["settings"] == ["limit=32M"]
+    kept = document["kernels"]
     for kernel, figures in bound_document()["kernels"].items():
         assert figures.items() <= kept[kernel].items()
 

@@ -3,25 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from mglru.cli.common import settings_option, source_option
 from mglru.cli.run import DEMO_KERNELS
-from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.core.errors import ExitCode, UsageError
 from mglru.core.ui import Ui
-from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
-from mglru.results.baseline import baseline_of
-from mglru.run.session import Session
-from mglru.source.kernel_id import KernelId, parse_list
+from mglru.results.output_file import STDOUT
+from mglru.source.kernel_id import parse_list
 from mglru.study.bound import bound as bounds
 from mglru.study.bound import kernels as against
 from mglru.study.bound import models, models_table
 from mglru.study.bound import table as bound_table
-from mglru.study.bound.file import BoundFile
+from mglru.study.bound.run import Boots, compare_models, run_bound
 from mglru.study.bound.simulate import SMALLEST
 
 # The cache of patterns that are generated.
@@ -114,31 +111,23 @@ def bound(
         return ExitCode.OK
     if as_models:
         modelled = parse_list(kernels or ",".join(against.MODELS))
-        return _models(names, settings, modelled, own_sources, seed=seed, keep=keep)
+        return _models(names, Boots(modelled, seed, settings, own_sources), keep)
     if len(names) != 1:
         raise UsageError(
             f"bound takes one experiment, not {len(names)}",
             next_step="name one; several patterns go with --policy",
         )
     ui = Ui()
-    experiment = load_experiment(names[0], settings)
-    bounds.check(experiment)
-    wanted = parse_list(kernels or DEMO_KERNELS)
-    reference = baseline_of([str(kernel) for kernel in wanted])
-    with BoundFile.wanted(json_file) as file:
-        session = Session(wanted, own_sources, ui)
-        found = bounds.bound_of(
-            *(experiment, session, reference),
-            seed=seed,
-            settings=settings,
-            capacity=capacity,
-            keep=save_trace,
-            learned=learned,
-        )
-        if file:
-            file.bound = found
-            file.write()
-    if json_file != "-":
+    found = run_bound(
+        names[0],
+        Boots(parse_list(kernels or DEMO_KERNELS), seed, settings, own_sources),
+        ui,
+        json_file=json_file,
+        capacity=capacity,
+        keep=save_trace,
+        learned=learned,
+    )
+    if json_file != STDOUT:
         click.echo(bound_table.render(found), nl=False)
     doubts = bounds.doubts(found)
     for doubt in doubts:
@@ -146,35 +135,9 @@ def bound(
     return ExitCode.EXPECTATION_FAILED if doubts else ExitCode.OK
 
 
-def _models(
-    names: tuple[str, ...],
-    settings: tuple[Setting, ...],
-    kernels: Sequence[KernelId],
-    own_sources: tuple[Path, ...],
-    *,
-    seed: int,
-    keep: Path | None,
-) -> int:
+def _models(names: tuple[str, ...], boots: Boots, keep: Path | None) -> int:
     """Compare kernels with their models on some experiments; return the exit code."""
-    if not names:
-        raise UsageError(
-            "--models takes one experiment or several", next_step="./mglru bound --models ycsb-b"
-        )
-    experiments = [load_experiment(name, settings) for name in names]
-    for experiment in experiments:
-        bounds.check(experiment)
-    for kernel in kernels:
-        against.model_of(kernel)
-    session = Session(kernels, own_sources, Ui())
-    found: list[against.Compared] = []
-    failed: list[LabError] = []
-    for experiment in experiments:
-        jobs = session.prepare(experiment, boots=1, seed=seed).jobs
-        try:
-            found += against.compare(jobs, session.ui, keep)
-        except LabError as error:
-            session.ui.warn(f"{experiment.name}: {error}")
-            failed.append(error)
+    found, failed = compare_models(names, boots, Ui(), keep)
     click.echo(against.render(found), nl=False)
     if keep:
         click.echo(against.traces(found), nl=False)

@@ -12,15 +12,12 @@ from typing import TypeVar
 from mglru.core.cache import scratch
 from mglru.core.errors import LabError, UsageError
 from mglru.core.ui import Ui
-from mglru.experiment.settings import Setting
 from mglru.experiment.spec import RECORDER, Experiment
 from mglru.guest.counters import PAGE_BYTES
 from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
 from mglru.run.boots import Job, failures, parallel_boots, run_jobs
-from mglru.run.provenance import lab_commit
-from mglru.run.session import Session
 from mglru.study.bound import models
 from mglru.study.bound.accesses import Accesses, read_accesses
 from mglru.study.bound.file import LRU, Bound, KernelOutcome, PolicyOutcome
@@ -59,29 +56,6 @@ def check(experiment: Experiment) -> None:
             f"experiment {experiment.name} runs in real time, which recording would change",
             next_step="choose one in virtual time; ./mglru experiments tells",
         )
-
-
-def bound_of(
-    experiment: Experiment,
-    session: Session,
-    reference: str,
-    *,
-    seed: int,
-    settings: Sequence[Setting] = (),
-    capacity: int | None = None,
-    keep: Path | None = None,
-    learned: bool = False,
-) -> Bound:
-    """Return how far a session's kernels are from the optimum on an experiment.
-
-    `seed`: of the boots; `settings`: what changed the experiment; all else: see `find_bound`.
-    """
-    jobs = session.prepare(experiment, boots=1, seed=seed).jobs
-    found = find_bound(
-        *(jobs, reference, session.ui), capacity=capacity, keep=keep, learned=learned
-    )
-    made_by = {"settings": [str(setting) for setting in settings], "lab_commit": lab_commit()}
-    return found.model_copy(update=made_by)
 
 
 def find_bound(
