@@ -7,10 +7,23 @@ import re
 
 from mglru.core.errors import UsageError
 
-_SIZE = re.compile(r"(\d+)([KMGT]?)(i?B)?", re.IGNORECASE)
+# Not `010M`: the kernel would take that as octal.
+_SIZE = re.compile(r"(0|[1-9]\d*)([KMGT]?)(i?B)?", re.IGNORECASE)
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 PAGE_BYTES = 4096
 MB = 1 << 20
+
+
+def read_size(text: str) -> int | None:
+    """Return a size in bytes; units are powers of 1024, none is bytes. None if it is no size."""
+    match = _SIZE.fullmatch(text.strip())
+    return int(match[1]) * UNITS.get(match[2].upper(), 1) if match else None
+
+
+def size_text(bytes_: int) -> str:
+    """Return the one way to write a size: in the largest unit that it is a whole number of."""
+    fitting = [unit for unit, size in UNITS.items() if bytes_ and bytes_ % size == 0]
+    return f"{bytes_ // UNITS[fitting[-1]]}{fitting[-1]}" if fitting else str(bytes_)
 
 
 def parse_size(text: str, what: str) -> int:
@@ -23,13 +36,12 @@ def parse_size(text: str, what: str) -> int:
     Raises:
         UsageError: not a size, less than a page, or more than any machine has.
     """
-    match = _SIZE.fullmatch(text.strip())
-    if not match:
+    bytes_ = read_size(text)
+    if bytes_ is None:
         raise UsageError(
             f"{what}: '{text}' is not a size",
             next_step=f"write it as 512K, 256M or 2G: {what}=256M",
         )
-    bytes_ = int(match[1]) * UNITS.get(match[2].upper(), 1)
     if not PAGE_BYTES <= bytes_ < 1 << 44:
         raise UsageError(
             f"{what}: {text} is {'less than a page' if bytes_ < PAGE_BYTES else 'too much'}",

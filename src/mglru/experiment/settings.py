@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mglru.core.errors import UsageError
+from mglru.experiment import memcg
 
 Table = dict[str, Any]
 
@@ -20,8 +21,9 @@ ALIASES = {
 }
 _SHORT = {key: name for name, key in ALIASES.items()}
 _PARAMETERS = "parameters."
+_MEMCG = ("memcg", "memcg_optional")
 # memory.max and vm.dirty_ratio are written as strings, whatever they look like.
-_OF_STRINGS = ("memcg", "memcg_optional", "sysctl")
+_OF_STRINGS = (*_MEMCG, "sysctl")
 
 
 def short_name(key: str) -> str:
@@ -35,7 +37,8 @@ class Setting:
 
     Attributes:
         name: what it changes: one of ALIASES, a parameter's or a field's name, or `table.key`.
-        text: to what, as it was written.
+        text: to what. Of sizes and numbers, which can be written in several ways, the one that
+            all of them become; all else as it was written.
     """
 
     name: str
@@ -53,7 +56,17 @@ class Setting:
         if not equals or not key:
             raise UsageError(f"'{text}' is not key=value", next_step="as in --set limit=200M")
         # A space in front may be meant: `swappiness= swappiness=0`.
-        return cls(short_name(key), value)
+        return cls.of(key, value)
+
+    @classmethod
+    def of(cls, key: str, value: object) -> Setting:
+        """Return the setting of a key, by whatever name, to a value, however it is written."""
+        name, text = short_name(key), str(value)
+        section, _dot, rest = ALIASES.get(name, name).partition(".")
+        if section in _MEMCG:
+            return cls(name, memcg.normal(rest, text))
+        number = None if section in _OF_STRINGS else _value(text)
+        return cls(name, str(number) if type(number) in (int, float) else text)
 
     def __str__(self) -> str:
         return f"{self.name}={self.text}"
@@ -102,7 +115,7 @@ def recorded(settings: Iterable[Setting]) -> dict[str, str]:
 
 def from_record(parameters: Mapping[str, object]) -> tuple[Setting, ...]:
     """Return the settings that a result keeps, also of one that names them in full."""
-    return tuple(Setting(short_name(key), str(value)) for key, value in parameters.items())
+    return tuple(Setting.of(key, value) for key, value in parameters.items())
 
 
 def _value(text: str) -> object:

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from mglru.experiment import memcg
 from mglru.experiment.dataset import DatasetSpec
 from mglru.experiment.filesystem import LEAST_MB, Filesystem
 from mglru.experiment.trace import TraceSpec
@@ -214,6 +215,9 @@ class Metric(_Model):
 _NOT_DECISIVE = {"published", "profile", "summary", "folder", "suites", "points"}
 
 
+Memcg = Annotated[dict[str, str], AfterValidator(memcg.checked)]
+
+
 def _check_kernels(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         KernelId.parse(name)
@@ -246,8 +250,8 @@ class Experiment(_Model):
     trace: TraceSpec | None = None
     swap: Swap | None = None
     sample: Sample | None = None
-    memcg: dict[str, str] = {}
-    memcg_optional: dict[str, str] = {}
+    memcg: Memcg = {}
+    memcg_optional: Memcg = {}
     sysctl: dict[str, str] = {}
     parameters: dict[str, str | int | float] = {}
     steps: tuple[Step, ...] = Field(min_length=1)

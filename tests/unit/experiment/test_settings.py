@@ -14,9 +14,11 @@ from mglru.results.model import load
 
 SAME = (
     ("limit=24M", "memcg.memory.max=24M", " limit =24M"),
+    ("limit=64M", "limit=65536K", "limit=67108864", "limit=64m", "limit=64MiB", "limit= 64M"),
+    ("memcg.memory.low=1024M", "memcg.memory.low=1G"),
     ("retain=1", "memcg_optional.memory.retain=1"),
-    ("zipf=0.7", "trace.theta=0.7"),
-    ("threads=3", "parameters.threads=3"),
+    ("zipf=0.7", "trace.theta=0.7", "zipf=0.70"),
+    ("threads=3", "parameters.threads=3", "threads= 3"),
 )
 
 
@@ -45,6 +47,23 @@ def test_a_value_is_taken_as_written() -> None:
     assert Setting.parse("swappiness= swappiness=0") == Setting("swappiness", " swappiness=0")
     point = load_experiment("proactive:swappiness-0")
     assert point.parameters["swappiness"] == " swappiness=0"
+
+
+@pytest.mark.parametrize("limit", ["much", "64Q", "010M", "-1", "", "1.5G"])
+def test_a_limit_that_is_no_size_is_refused(limit: str) -> None:
+    with pytest.raises(UsageError, match=r"memory\.max.* is no size"):
+        load_experiment("ycsb-b", [f"limit={limit}"])
+
+
+@pytest.mark.parametrize("limit", ["max", "0"])
+def test_a_limit_need_have_no_unit(limit: str) -> None:
+    assert load_experiment("ycsb-b", [f"limit={limit}"]).memcg["memory.max"] == limit
+
+
+def test_only_sizes_are_taken_as_sizes() -> None:
+    assert Setting.parse("memcg_optional.memory.retain=1024").text == "1024"
+    assert Setting.parse("sysctl.vm.overcommit_kbytes=1024").text == "1024"
+    assert Setting.parse("name=65536K").text == "65536K"
 
 
 def test_a_text_that_is_no_setting_is_refused() -> None:

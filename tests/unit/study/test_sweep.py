@@ -35,7 +35,7 @@ from support.sweep_tools import KERNELS, VARY, info, record
         ("limit=8M..64M", 7, ["8M", "11M", "16M", "23M", "32M", "45M", "64M"]),
         ("limit=1G..4G", 3, ["1G", "2G", "4G"]),
         ("limit=512M..2G", 3, ["512M", "1G", "2G"]),
-        ("limit=64m..256m", 2, ["64m", "256m"]),
+        ("limit=65536K..256m", 2, ["64M", "256M"]),
         ("trace.operations=1000..100000", 3, [1000, 10000, 100000]),
         ("threads=1..4", 9, [1, 2, 3, 4]),
         ("zipf=0.5..2", 3, [0.5, 1.0, 2]),

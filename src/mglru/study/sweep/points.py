@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mglru.core.errors import UsageError
-from mglru.core.sizes import UNITS, size_bytes
-from mglru.experiment.settings import short_name
+from mglru.core.sizes import UNITS, size_bytes, size_text
+from mglru.experiment.settings import Setting, short_name
 
 Value = str | int | float
 Settings = dict[str, Value]
@@ -42,8 +42,13 @@ def parse_vary(texts: Sequence[str], points: int) -> dict[str, list[Value]]:
         key = short_name(key)
         if key in varied:
             raise UsageError(f"'{key}' is varied twice", next_step="give all of its values at once")
-        varied[key] = _values(key, values, points)
+        varied[key] = [_normal(key, value) for value in _values(key, values, points)]
     return varied
+
+
+def _normal(key: str, value: Value) -> Value:
+    """Return a value as a setting of that key has it; a number stays one."""
+    return Setting.of(key, value).text if isinstance(value, str) else value
 
 
 def combinations(varied: Mapping[str, Sequence[Value]]) -> list[Settings]:
@@ -163,9 +168,7 @@ def _as_size(value: float) -> str:
     """Return bytes as a whole number of a unit that rounds by at most 5 %."""
     fitting = [unit for unit, size in UNITS.items() if value / size >= FEWEST_UNITS]
     unit = fitting[-1] if fitting else "K"
-    size = max(1, round(value / UNITS[unit])) * UNITS[unit]
-    shortest = [unit for unit in UNITS if size % UNITS[unit] == 0][-1]
-    return f"{size // UNITS[shortest]}{shortest}"
+    return size_text(max(1, round(value / UNITS[unit])) * UNITS[unit])
 
 
 def _rounded(value: float, *, whole: bool) -> int | float:
