@@ -128,7 +128,16 @@ def run(
         _check_suite_only(names, everything=everything, both=anew and renew)
         return run_suite(
             SuiteOptions(
-                *(suite, kernels, machine, boots, seed, settings, quick, allow, only, leave_out),
+                suite=suite,
+                kernels=kernels,
+                machine=machine,
+                seeds=boots,
+                seed=seed,
+                settings=settings,
+                quick=quick,
+                allow=allow,
+                only=only,
+                leave_out=leave_out,
                 json_file=json_file,
                 anew=anew,
                 renew=renew,
@@ -137,7 +146,13 @@ def run(
         )
     _check_no_suite(names, quick=quick, allow=allow, only=only, leave_out=leave_out, anew=anew)
     return _run_experiments(
-        *(names, kernels, machine, boots, seed, settings, json_file),
+        names,
+        kernels=kernels,
+        machine=machine,
+        boots=boots,
+        seed=seed,
+        settings=settings,
+        json_file=json_file,
         old=_to_renew(json_file) if renew else {},
         everything=everything,
         own_sources=own_sources,
@@ -178,13 +193,13 @@ def _to_renew(json_file: str | None) -> dict[str, RunResult]:
 
 def _run_experiments(
     names: Sequence[str],
+    *,
     kernels: str | None,
     machine: str,
     boots: int | None,
     seed: int,
     settings: Sequence[Setting],
     json_file: str | None,
-    *,
     old: Mapping[str, RunResult],
     everything: bool,
     own_sources: Sequence[Path],

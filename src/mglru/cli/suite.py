@@ -86,7 +86,10 @@ def run_suite(options: Options) -> int:
         settings=options.settings,
     )
     plan = suite_run.Plan(
-        *(chosen, parse_list(options.kernels or KERNELS), options.seeds, options.seed),
+        families=chosen,
+        kernels=parse_list(options.kernels or KERNELS),
+        seeds=options.seeds,
+        seed=options.seed,
         settings=options.settings,
         machine=options.machine,
         baseline=options.kernels is not None,
@@ -111,7 +114,7 @@ def _show(runs: Sequence[RunResult], options: Options, ui: Ui) -> int:
     to_stdout = options.path == STDOUT
     width, colour = terminal()
     text = suite_table.render(
-        *(found,),
+        found,
         subject=subject,
         allowed=allowed,
         width=width,

@@ -97,7 +97,13 @@ def make_jobs(
     experiment = MACHINES[machine].fit(experiment)
     return [
         Job(
-            *(experiment, kernel, build, image, number, seed + number * vary_seed, userland),
+            experiment=experiment,
+            kernel=kernel,
+            build=build,
+            image=image,
+            number=number,
+            seed=seed + number * vary_seed,
+            userland=userland,
             machine=machine,
         )
         for number in range(boots)
@@ -253,8 +259,12 @@ def run_job(job: Job) -> BootRecord:
     with scratch("boot") as directory:
         guest = job.experiment.guest
         expected = Expectation(
-            *(job.kernel, job.build.recipe, job.experiment.expects, MACHINES[job.machine].walks),
-            *(guest.cpus or 1, guest.nodes or 1),
+            kernel=job.kernel,
+            recipe=job.build.recipe,
+            findings=job.experiment.expects,
+            walks=MACHINES[job.machine].walks,
+            cpus=guest.cpus or 1,
+            nodes=guest.nodes or 1,
         )
         judged = boot_and_judge(
             job.experiment.name, _request(job), expected, directory, job.machine

@@ -156,7 +156,9 @@ class Session:
         builds = {kernel: self.builds[kernel] for kernel in kernels or self._kernels}
         found = get_ingredients(experiment, stock_build(self._own, self.ui), self.ui)
         info = run_info(
-            *(experiment, builds, found.image),
+            experiment,
+            builds,
+            found.image,
             boots=boots,
             seed=seed,
             parameters=parameters,
@@ -165,7 +167,9 @@ class Session:
             baseline=self._baseline if baseline is None else baseline,
         )
         jobs = make_jobs(
-            *(experiment, builds, found.image),
+            experiment,
+            builds,
+            found.image,
             boots=boots,
             seed=seed,
             vary_seed=vary_seed,

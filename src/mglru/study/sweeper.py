@@ -123,7 +123,10 @@ def make_sweep(sweeper: Sweeper, plan: Plan, path: str, old: Sweep | None, ui: U
             ui.note(f"{path}: {total - len(jobs)} of {total} boots are there already")
         if jobs:
             run_missing(
-                *(sweeper.engine(), jobs, total, ui),
+                sweeper.engine(),
+                jobs,
+                total,
+                ui,
                 lambda each, record: file.add(each.settings, record),
             )
         return file.sweep

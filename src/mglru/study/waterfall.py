@@ -171,9 +171,8 @@ def _effect(
         ours, theirs = run.values(headline.name, kernel), run.values(headline.name, before)
         interval = stats.ratio_interval(ours, theirs, paired=ours.keys() == theirs.keys())
         pairs = len(ours.keys() & theirs.keys())
-        mark = judge(
-            *(list(ours.values()), list(theirs.values()), interval, headline.better), pairs=pairs
-        )
+        values = list(ours.values()), list(theirs.values())
+        mark = judge(*values, interval, headline.better, pairs=pairs)
     return Effect(
         median=now,
         to_before=stats.ratio(now, then) if then is not None else None,

@@ -74,8 +74,12 @@ def show(rows: Sequence[Tested], out: Console) -> None:
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(
-            *(row.version, row.origin.split()[-1], ", ".join(row.suites), row.applies),
-            *(_WORD[row.builds], _WORD[row.boots]),
+            row.version,
+            row.origin.split()[-1],
+            ", ".join(row.suites),
+            row.applies,
+            _WORD[row.builds],
+            _WORD[row.boots],
         )
     out.print(table)
     for row in rows:

@@ -142,7 +142,11 @@ def _family(name: str, runs: Sequence[RunResult]) -> FamilyHarm:
                 worst[measure] = found
     ordered = {measure: worst[measure] for measure in MEASURES if measure in worst}
     return FamilyHarm(
-        *(name, ordered, len(runs), tuple(notes), tuple(missing)),
+        family=name,
+        worst=ordered,
+        points=len(runs),
+        notes=tuple(notes),
+        missing=tuple(missing),
         other_state=any(_is_of_another_state(run) for run in runs),
         seeds=min(len(run.boots_of(judged_kernel(run.kernels)[0])) for run in runs),
     )
@@ -216,7 +220,10 @@ def _failed(
     )
     seed = next(record.seed for record in run.boots_of(subject) if record.boot in boots)
     failed = Worst(
-        *(math.inf, run.experiment, "oom_kill" if verb == "killed" else "problems", reference),
+        ratio=math.inf,
+        point=run.experiment,
+        metric="oom_kill" if verb == "killed" else "problems",
+        reference=reference,
         worst_seed=seed,
         worst_ratio=math.inf,
         why=why,
@@ -257,7 +264,10 @@ def _ratio(run: RunResult, figure: Figure, subject: str, references: Sequence[st
     }
     worst_seed = max(of_seeds, key=of_seeds.__getitem__, default=None)
     return Worst(
-        *(stats.median(list(ours.values())) / middle, run.experiment, figure.metric, reference),
+        ratio=stats.median(list(ours.values())) / middle,
+        point=run.experiment,
+        metric=figure.metric,
+        reference=reference,
         interval=stats.ratio_interval(ours, best) if finite else None,
         pairs=len(of_seeds),
         worst_seed=worst_seed,

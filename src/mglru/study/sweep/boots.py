@@ -146,7 +146,8 @@ class LocalEngine:
         """Make all boots (see Engine)."""
         points = {id(each.job): each for each in jobs}
         run_in_any_order(
-            *([each.job for each in jobs], self._parallel),
+            [each.job for each in jobs],
+            self._parallel,
             lambda job, record: done(points[id(job)], record),
         )
 
