@@ -8,7 +8,6 @@ that they were made of.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -22,10 +21,11 @@ from pathlib import Path
 from mglru.build import config as kconfig
 from mglru.build.build import make_command, tree_home
 from mglru.build.deb_config import Configuration, configure, requested
-from mglru.build.recipe import KEY_LENGTH, compiler_version
+from mglru.build.recipe import compiler_version
 from mglru.core import process
 from mglru.core.cache import use
 from mglru.core.errors import LabError
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.core.ui import Ui
 from mglru.series.listing import Series, load_series
@@ -151,7 +151,7 @@ def _prepare(plan: Plan, tree: Path, ui: Ui) -> None:
 def _key(plan: Plan, config: str) -> str:
     """Digest of everything that decides the packages' content."""
     parts = [plan.source.digest, plan.series.sha256, config, compiler_version(), platform.machine()]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:KEY_LENGTH]
+    return key_of("\n".join(parts))
 
 
 def options_on(config: str) -> int:

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from dataclasses import dataclass
 
 from mglru.build import config as kconfig
 from mglru.core import process
+from mglru.core.keys import key_of, sha256_of
 from mglru.series.listing import Patch, Series, load_lab_series, load_series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source
-
-KEY_LENGTH = 12
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Recipe:
     @property
     def config_sha256(self) -> str:
         """Digest of the requested options."""
-        return hashlib.sha256(json.dumps(self.options).encode()).hexdigest()
+        return sha256_of(json.dumps(self.options))
 
     @property
     def key(self) -> str:
@@ -100,7 +98,7 @@ class Recipe:
             self.config_sha256,
             self.compiler,
         ]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:KEY_LENGTH]
+        return key_of("\n".join(parts))
 
     @property
     def localversion(self) -> str:

@@ -8,7 +8,6 @@ them is installed on the host, and none of their scripts runs. The guest sees th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import stat
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from mglru.core import process
 from mglru.core.cache import made
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir, require_space
 from mglru.core.ui import Ui
 from mglru.debian import archive as apt
@@ -60,7 +60,7 @@ class Userland:
     def digest(self) -> str:
         """Identifies the content: what the packages are and how the tree is made."""
         text = json.dumps([FORMAT, dict(sorted(self.versions.items()))])
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return key_of(text)
 
 
 def get_userland(packages: Sequence[str], ui: Ui, sources: Sequence[str] = ()) -> Userland:
@@ -76,7 +76,7 @@ def get_userland(packages: Sequence[str], ui: Ui, sources: Sequence[str] = ()) -
     """
     wanted = sorted({*BASE, *packages})
     content = [FORMAT, SUITES, wanted, *([sorted(sources)] if sources else [])]
-    key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+    key = key_of(json.dumps(content))
     target = cache_dir("userlands") / key
     made(target, lambda staging: _make(wanted, packages, sources, staging, ui))
     return Userland(target / ROOT, json.loads((target / VERSIONS).read_text()))

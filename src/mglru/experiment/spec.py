@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from typing import Annotated, Any, Literal, Self
@@ -16,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from mglru.core.keys import sha256_of
 from mglru.experiment import memcg
 from mglru.experiment.dataset import DatasetSpec
 from mglru.experiment.filesystem import LEAST_MB, Filesystem
@@ -322,4 +322,4 @@ class Experiment(_Model):
             del fields["guest"]["movable_mb"]
         if self.disk.filesystem == "ext4":
             del fields["disk"]["filesystem"]
-        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+        return sha256_of(json.dumps(fields, sort_keys=True))

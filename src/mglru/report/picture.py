@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 
 import altair as alt
 
 from mglru.core.errors import UsageError
+from mglru.core.keys import sha256_of
 from mglru.report.charts.palette import DARK, LIGHT
 from mglru.report.charts.summary import dots_of, height_of, spec
 from mglru.report.charts.vega import FONT, Row, spec_of, to_svg
@@ -56,7 +56,7 @@ def picture_dots(page: Page) -> list[Row]:
 
 def digest(dots: list[Row]) -> str:
     """Return what tells whether a picture shows these figures."""
-    return hashlib.sha256(json.dumps(dots, sort_keys=True).encode()).hexdigest()
+    return sha256_of(json.dumps(dots, sort_keys=True))
 
 
 def _title(base: str) -> alt.TitleParams:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import hashlib
 import inspect
 import os
 import shutil
@@ -18,6 +17,7 @@ from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.cache import made_file, scratch
 from mglru.core.errors import LabError
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland
@@ -208,8 +208,7 @@ def trace_file(experiment: Experiment, seed: int) -> Path | None:
     if spec is None:
         return None
     recipe = spec.model_dump_json() + inspect.getsource(trace)
-    key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
-    path = cache_dir("traces") / f"{key}-{seed}"
+    path = cache_dir("traces") / f"{key_of(recipe, length=16)}-{seed}"
     return made_file(path, lambda new: trace.write_trace(new, spec, seed))
 
 

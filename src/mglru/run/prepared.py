@@ -7,7 +7,6 @@ nothing. Its steps fill an empty file system, which is then copied out.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from mglru.build.build import Build
 from mglru.core import process
 from mglru.core.cache import made, scratch
 from mglru.core.errors import LabError, UsageError
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir, require_space
 from mglru.core.ui import Ui
 from mglru.debian.userland import Userland
@@ -67,7 +67,7 @@ def _key(experiment: Experiment, spec: PreparedDataset, userland: Userland) -> s
         for step in spec.steps
     ]
     content = [FORMAT, SEED, spec.size_mb, spec.memory_mb, userland.digest, argvs]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+    return key_of(json.dumps(content))
 
 
 def _make(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from mglru.core import cache, files, process
 from mglru.core.errors import UsageError
+from mglru.core.keys import sha256_of
 from mglru.core.paths import cache_dir, locked, require_space, staged
 from mglru.debian import archive
 from mglru.source.kernel_id import BASES
@@ -135,8 +135,7 @@ def _fetch_from_debian(base: str, preferred: str, note: Note) -> Source:
 def debian_source(base: str, package_version: str, tree: Path) -> Source:
     """Describe a tree that was unpacked from a version of Debian's package."""
     origin = f"linux-source-{base} {package_version}"
-    digest = hashlib.sha256(origin.encode()).hexdigest()
-    return Source(base, kernel_version(tree), origin, digest, tree)
+    return Source(base, kernel_version(tree), origin, sha256_of(origin), tree)
 
 
 def unpack_deb(deb: Path, package: str, target: Path) -> None:
@@ -205,4 +204,4 @@ def _digest_directory(path: Path) -> str:
         check=True,
         capture_output=True,
     ).stdout
-    return hashlib.sha256(b"\n".join(sorted(listing.splitlines()))).hexdigest()
+    return sha256_of(b"\n".join(sorted(listing.splitlines())))

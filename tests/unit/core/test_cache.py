@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from mglru.core import cache as the_cache
 from mglru.core.cache import in_use, made, made_file, scratch, use
 from mglru.core.cleaning import KINDS, clean, entries, unknown
 from mglru.core.files import digest, write_whole
+from mglru.core.keys import key_of
 from mglru.core.paths import REPO, cache_dir, locked
 from support.command_line import run
 
@@ -200,3 +202,9 @@ def test_the_command_lists_and_frees(cache: Path, capsys: pytest.CaptureFixture[
         assert (status, said) == (0, f"in use: {path}\n")
     assert run(capsys, "kernel", "clean", "--all")[1].startswith("freed 1")
     assert (path.exists(), work.exists()) == (False, True)
+
+
+def test_a_key_is_the_begin_of_a_digest_that_stays_as_it_is() -> None:
+    """Another one for the same content would lose all that the cache has."""
+    assert key_of("6.12\n", b"series") == key_of("6.12\nseries") == "cd39c82109cf"
+    assert key_of("é", length=16) == hashlib.sha256("é".encode()).hexdigest()[:16]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from mglru.checks.matrix.messages import Message, read_messages
 from mglru.checks.matrix.objects import enabled_objects, sources_of
 from mglru.core import process
 from mglru.core.cache import made
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir, locked
 from mglru.core.ui import Ui
 from mglru.series.listing import Series
@@ -27,7 +27,6 @@ from mglru.series.overlay import touched_files
 from mglru.series.patched_tree import follow_series
 from mglru.source.trees import Source
 
-KEY_LENGTH = 12
 # Changes when the same input gives another result.
 _FORMAT = "1"
 _RESULT = "result.json"
@@ -86,7 +85,7 @@ class Task:
             "compiler": compiler_version(f"{self.configuration.cross}gcc"),
             "sparse": process.run(["sparse", "--version"], purpose="find sparse"),
         }
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:KEY_LENGTH]
+        return key_of(json.dumps(parts))
 
 
 def stock_and_next(

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from mglru.build.recipe import KEY_LENGTH, Recipe
+from mglru.build.recipe import Recipe
 from mglru.core import process
 from mglru.core.cache import made, scratch
 from mglru.core.errors import LabError
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.series.patched_tree import follow_series
@@ -49,7 +49,7 @@ def selftest_programs(recipe: Recipe, names: Sequence[str], ui: Ui) -> dict[str,
 
 def _key(recipe: Recipe, names: Sequence[str]) -> str:
     parts = [str(FORMAT), recipe.source.digest, recipe.series.sha256, recipe.compiler, *names]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:KEY_LENGTH]
+    return key_of("\n".join(parts))
 
 
 def _compile(recipe: Recipe, names: Sequence[str], scratch: Path, target: Path) -> None:

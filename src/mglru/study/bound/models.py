@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from mglru.core import process
 from mglru.core.cache import made
 from mglru.core.errors import UsageError
+from mglru.core.keys import key_of
 from mglru.core.paths import REPO, cache_dir
 from mglru.guest.programs import compiler_version
 
@@ -112,10 +112,8 @@ def _program(files: Sequence[Path]) -> Path:
     replaced = {file.name for file in files}
     sources = [path for path in sorted(POLICIES.glob("*.c")) if path.name not in replaced]
     sources += sorted(set(files))
-    digest = hashlib.sha256("\n".join([compiler_version(), *CFLAGS]).encode())
-    for path in [*sources, *sorted(POLICIES.glob("*.h"))]:
-        digest.update(_read(path))
-    target = cache_dir("policies") / digest.hexdigest()[:12]
+    contents = map(_read, [*sources, *sorted(POLICIES.glob("*.h"))])
+    target = cache_dir("policies") / key_of("\n".join([compiler_version(), *CFLAGS]), *contents)
     return made(target, lambda staging: _build(staging, sources)) / PROGRAM
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Literal
 
 from mglru.core.cache import made_file
 from mglru.core.errors import UsageError
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir
 from mglru.core.sizes import MB, megabytes, parse_size, shown
 from mglru.disk.user_files import EMPTY, Content
@@ -225,7 +225,7 @@ def _command_file(command: Command, options: Options) -> Path:
     """Write what guest/tools/command.c reads, named by its content."""
     text = "".join(f"{key}\0{value}\0" for key, value in _fields(command, options))
     content = text.encode("utf-8", "surrogateescape")
-    path = cache_dir("commands") / hashlib.sha256(content).hexdigest()[:16]
+    path = cache_dir("commands") / key_of(content, length=16)
     return made_file(path, lambda new: new.write_bytes(content))
 
 

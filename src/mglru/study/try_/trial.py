@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 
 from mglru.core.cache import made_file, scratch
 from mglru.core.errors import UsageError
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir
 from mglru.core.sizes import shown
 from mglru.core.ui import Ui
@@ -146,7 +146,7 @@ def _stdin(chosen: str | None, places: Places) -> str | None:
         return None
     if chosen == "-":
         text = sys.stdin.buffer.read()
-        path = cache_dir("commands") / f"stdin-{hashlib.sha256(text).hexdigest()[:16]}"
+        path = cache_dir("commands") / f"stdin-{key_of(text, length=16)}"
         return visible(made_file(path, lambda new: new.write_bytes(text)))
     file = places.host_file(chosen)
     if file is None or not file.is_file():
