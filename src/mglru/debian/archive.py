@@ -17,6 +17,7 @@ from pathlib import Path
 
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
+from mglru.core.files import write_whole
 from mglru.core.paths import cache_dir, locked
 
 DOWNLOAD_LIMIT_SECONDS = 1800
@@ -79,7 +80,7 @@ def _private_options(suites: Sequence[str], kind: str = "deb") -> list[str]:
         mirror = mirrors.security if suite.endswith("-security") else mirrors.main
         if mirror:
             lines.append(f"{kind} {mirror} {suite} main\n")
-    (home / "sources.list").write_text("".join(lines))
+    write_whole(home / "sources.list", "".join(lines))
     settings = {
         "Dir::State::Lists": home / "lists",
         "Dir::Etc::sourcelist": home / "sources.list",

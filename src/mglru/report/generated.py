@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mglru.core.errors import UsageError
+from mglru.core.files import write_whole
 
 BEGIN = "<!-- results: begin (generated, do not edit) -->"
 END = "<!-- results: end -->"
@@ -39,5 +40,5 @@ def update(path: Path, tables: str) -> bool:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     new = replace_between(old, tables)
     if new != old:
-        path.write_text(new)
+        write_whole(path, new)
     return new != old

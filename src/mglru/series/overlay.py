@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mglru.core import process
 from mglru.core.errors import LabError, UsageError
-from mglru.core.files import replacing
+from mglru.core.files import replacing, write_whole
 from mglru.core.paths import require_space, staged
 from mglru.series.apply import PatchError, apply_patch
 from mglru.series.listing import Patch
@@ -227,9 +227,9 @@ def follow_overlay(overlay: Overlay, source: Path, tree: Path) -> None:
     record = tree / _TOUCHED
     before = json.loads(record.read_text()) if record.exists() else []
     touched = sorted({*before, *overlay.changed, *overlay.deleted})
-    record.write_text(json.dumps(touched))
+    write_whole(record, json.dumps(touched))
     sync_overlay(overlay, source, tree, before)
-    record.write_text(json.dumps(sorted({*overlay.changed, *overlay.deleted})))
+    write_whole(record, json.dumps(sorted({*overlay.changed, *overlay.deleted})))
 
 
 def _put(wanted: Path, place: Path) -> None:
