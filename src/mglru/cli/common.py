@@ -7,16 +7,17 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mglru.cli.known import MACHINES, UML
 from mglru.core.errors import ExitCode
-from mglru.core.ui import Ui
 from mglru.experiment.settings import Setting
-from mglru.machine.registry import MACHINES, UML
-from mglru.results.model import RunResult
-from mglru.run.boots import failures
+
+if TYPE_CHECKING:
+    from mglru.core.ui import Ui
+    from mglru.results.model import RunResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,7 +67,7 @@ def machine_option(function: F) -> F:
     """Add `--machine uml|qemu|qemu-smp|qemu-threads|kvm`."""
     return click.option(
         "--machine",
-        type=click.Choice(list(MACHINES)),
+        type=click.Choice(MACHINES),
         default=UML,
         show_default=True,
         help="uml: computing is free. qemu: x86, each instruction takes a nanosecond, about ten "
@@ -78,6 +79,8 @@ def machine_option(function: F) -> F:
 
 def report_failures(results: Sequence[RunResult], ui: Ui) -> int:
     """Warn of every boot that went wrong, and return the exit code."""
+    from mglru.run.boots import failures
+
     found = [text for result in results for text in failures(result.raw)]
     for text in found:
         ui.warn(text)

@@ -4,25 +4,18 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from mglru.build.build import find_build
-from mglru.build.recipe import make_recipe
-from mglru.checks import ci
-from mglru.checks.base_check import check_bases
+from mglru.cli.known import UML
 from mglru.core.errors import UsageError
-from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.experiment.schema import file_schema
-from mglru.machine.registry import SMP, UML
-from mglru.run.kernels import build_all
-from mglru.series.listing import load_series
 from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
-from mglru.source.trees import cached
-from mglru.study.suite.families import all_suites
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from mglru.core.ui import Ui
 
 
 @click.command()
@@ -39,6 +32,10 @@ def test(*, quick: bool, machine: str) -> int:
 
     Of the series it builds where a part ends; `./mglru series check` builds each patch.
     """
+    from mglru.checks import ci
+    from mglru.core.ui import Ui
+    from mglru.debian import packages
+
     ui = Ui()
     packages.ensure(packages.TEST, ui)
     if machine != UML:
@@ -56,6 +53,10 @@ def test(*, quick: bool, machine: str) -> int:
 
 
 def _kernels_build(ui: Ui, machine: str = UML) -> bool:
+    from mglru.checks import ci
+    from mglru.machine.registry import SMP
+    from mglru.run.kernels import build_all
+
     own = (ci.KUNIT_KERNEL, ci.FILESYSTEMS_KERNEL) if machine == UML else ()
     names = ",".join((*ci.GUEST_KERNELS, *own))
     build_all(parse_list(names), (), ui, machine)
@@ -67,11 +68,15 @@ def _kernels_build(ui: Ui, machine: str = UML) -> bool:
 
 
 def _series_are_fit(ui: Ui) -> bool:
+    from mglru.checks.base_check import check_bases
+
     # Each patch takes most of an hour to build; the waterfall of parts boots what this builds.
     return check_bases((), (), ui, build=True, parts=True)
 
 
 def _table(*headings: str) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for heading in headings:
         table.add_column(heading, overflow="fold")
@@ -86,6 +91,11 @@ WORDS = {"real": "in real time", "instructions": "for --machine qemu"}
 @click.option("--schema", is_flag=True, help="Print the JSON schema of an experiment's file.")
 def experiments(suites: tuple[str, ...], *, schema: bool) -> None:
     """List the experiments by suite; each is told once, where its file lies."""
+    from rich.console import Console
+
+    from mglru.experiment.schema import file_schema
+    from mglru.study.suite.families import all_suites
+
     if schema:
         if suites:
             raise UsageError("--schema is the same for all suites", next_step="name none")
@@ -112,6 +122,10 @@ def experiments(suites: tuple[str, ...], *, schema: bool) -> None:
 @click.command()
 def kernels() -> None:
     """List the kernels, and which of them are built."""
+    from rich.console import Console
+
+    from mglru.series.listing import load_series
+
     table = _table("kernel", "what it is", "state")
     for base in BASES:
         table.add_row(base, f"Linux {base} as Debian ships it", _state(KernelId(base)))
@@ -130,6 +144,10 @@ def kernels() -> None:
 
 
 def _state(kernel: KernelId) -> str:
+    from mglru.build.build import find_build
+    from mglru.build.recipe import make_recipe
+    from mglru.source.trees import cached
+
     source = cached(kernel.base)
     if source is None:
         return "source not fetched"

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from mglru.core.errors import UsageError
-from mglru.core.ui import Ui
 
 
 @click.command()
@@ -46,10 +45,10 @@ def report(
     what it holds decides how it is shown. DIR is all the result files in it, but for what is in a
     folder bound, suites, sweep or waterfall. The page needs no network and no server.
     """
-    # Here, because the charts' library takes half a second, and no other command needs it.
-    from mglru.report import page as pages  # noqa: PLC0415
-    from mglru.report import picture as pictures  # noqa: PLC0415
-    from mglru.report.inputs import load_inputs  # noqa: PLC0415
+    from mglru.core.ui import Ui
+    from mglru.report import page as pages
+    from mglru.report import picture as pictures
+    from mglru.report.inputs import load_inputs
 
     ui = Ui()
     if output is None and picture is None:

@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mglru.cli.common import terminal
 from mglru.core.errors import UsageError
-from mglru.report import generated, overview
-from mglru.results import tables
-from mglru.results.compare import Named, load_named
-from mglru.results.compare import compare as compare_runs
-from mglru.results.model import RunResult
-from mglru.study.suite import table as suite_table
-from mglru.study.suite.harm import ALLOWED, harm, judged_kernel
+
+if TYPE_CHECKING:
+    from mglru.results.compare import Named
+    from mglru.results.model import RunResult
+
+
+# The forms that are made of all runs together.
+OF_ALL = ("suite", "overview", "headline")
 
 
 def show(
@@ -27,6 +29,9 @@ def show(
     everything: bool = False,
 ) -> None:
     """Print a comparison to stdout, in colour on a terminal."""
+    from mglru.results import tables
+    from mglru.results.compare import compare as compare_runs
+
     comparisons = compare_runs(runs, baseline=baseline, everything=everything)
     width, colour = terminal()
     click.echo(tables.render(comparisons, form, width=width, colour=colour), nl=False)
@@ -37,7 +42,7 @@ def show(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "markdown", "csv", "json", "suite", "overview", "headline"]),
+    type=click.Choice(["table", "markdown", "csv", "json", *OF_ALL]),
     default="table",
     show_default=True,
     help="suite: the worst ratio of each family, as markdown. overview: "
@@ -67,10 +72,15 @@ def compare(
     DIR is all the result files in it, but for what is in a folder bound, suites, sweep or
     waterfall.
     """
+    from mglru.report import generated
+    from mglru.results import tables
+    from mglru.results.compare import compare as compare_runs
+    from mglru.results.compare import load_named
+
     runs = load_named(files)
     if form in OF_ALL:
         _no_options(form, baseline=baseline, all=everything)
-        text = OF_ALL[form]([named.run for named in runs])
+        text = _of_all(form)([named.run for named in runs])
     elif into is None:
         show(runs, form, baseline=baseline, everything=everything)
         return
@@ -90,6 +100,9 @@ def suite_text(runs: Sequence[RunResult]) -> str:
     Raises:
         UsageError: a run has no stock kernel, or they do not judge one kernel.
     """
+    from mglru.study.suite import table as suite_table
+    from mglru.study.suite.harm import ALLOWED, harm, judged_kernel
+
     subjects = {judged_kernel(run.kernels)[0] for run in runs}
     if len(subjects) > 1:
         raise UsageError(
@@ -99,12 +112,11 @@ def suite_text(runs: Sequence[RunResult]) -> str:
     return suite_table.markdown(harm(runs), subject=subjects.pop(), allowed=ALLOWED)
 
 
-# What is made of all runs together.
-OF_ALL: Mapping[str, Callable[[Sequence[RunResult]], str]] = {
-    "suite": suite_text,
-    "overview": overview.render,
-    "headline": overview.headline,
-}
+def _of_all(form: str) -> Callable[[Sequence[RunResult]], str]:
+    """Return what makes the text of a form that is made of all runs together."""
+    from mglru.report import overview
+
+    return {"suite": suite_text, "overview": overview.render, "headline": overview.headline}[form]
 
 
 def _no_options(form: str, **given: object) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,18 +15,11 @@ from mglru.cli.results import show
 from mglru.cli.suite import KERNELS, run_suite
 from mglru.cli.suite import Options as SuiteOptions
 from mglru.core.errors import ExitCode, UsageError
-from mglru.core.ui import Ui
-from mglru.experiment.filesystem import check_kernels
-from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, recorded
-from mglru.machine.registry import MACHINES
-from mglru.results.compare import Named
-from mglru.results.model import ResultFile, RunResult
-from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
-from mglru.study.demo import run_demo
-from mglru.study.selftest import render, spread, widest
-from mglru.study.suite.file import load_old
+
+if TYPE_CHECKING:
+    from mglru.results.model import RunResult
 
 DEMO_KERNELS = KERNELS
 DEMO_FILE = "mglru-demo.json"
@@ -35,9 +29,8 @@ SELFTEST_LIMIT = 0.005
 
 def _write_page(results: str, page: str) -> None:
     """Make the report of a result file."""
-    # Here, because the charts' library takes half a second.
-    from mglru.report import page as pages  # noqa: PLC0415
-    from mglru.report.inputs import load_inputs  # noqa: PLC0415
+    from mglru.report import page as pages
+    from mglru.report.inputs import load_inputs
 
     made = pages.make_page(load_inputs([results]), title="mglru-next: demo")
     pages.write(pages.render(made, Path(page)), Path(page))
@@ -52,6 +45,12 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     run takes under two minutes. The results go to mglru-demo.json, and to mglru-demo.html to
     look at.
     """
+    from mglru.core.ui import Ui
+    from mglru.results.compare import Named
+    from mglru.results.model import ResultFile
+    from mglru.run.session import Session
+    from mglru.study.demo import run_demo
+
     ui = Ui()
     started = time.monotonic()
     ui.note("Stock against patched kernels on YCSB A and B over WiredTiger.")
@@ -186,6 +185,8 @@ def _check_no_suite(names: Sequence[str], **of_suites: object) -> None:
 
 
 def _to_renew(json_file: str | None) -> dict[str, RunResult]:
+    from mglru.study.suite.file import load_old
+
     if not json_file:
         raise UsageError("nothing to renew", next_step="name the file of results with --json")
     return load_old(json_file, anew=False)
@@ -204,6 +205,14 @@ def _run_experiments(
     everything: bool,
     own_sources: Sequence[Path],
 ) -> int:
+    from mglru.core.ui import Ui
+    from mglru.experiment.filesystem import check_kernels
+    from mglru.experiment.load import load_experiment
+    from mglru.machine.registry import MACHINES
+    from mglru.results.compare import Named
+    from mglru.results.model import ResultFile
+    from mglru.run.session import Session
+
     ui = Ui()
     experiments = [load_experiment(name, settings) for name in names]
     chosen = [parse_list(kernels or ",".join(each.kernels)) for each in experiments]
@@ -254,6 +263,13 @@ def selftest(
 
     The goal is a spread of 0; over 0.5 % in any headline figure is a failure.
     """
+    from mglru.core.ui import Ui
+    from mglru.experiment.load import load_experiment
+    from mglru.machine.registry import MACHINES
+    from mglru.results.model import ResultFile
+    from mglru.run.session import Session
+    from mglru.study.selftest import render, spread, widest
+
     ui = Ui()
     experiment = load_experiment(name, settings)
     if MACHINES[machine].fit(experiment).time == "real":

@@ -6,22 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode
-from mglru.core.ui import Ui
 from mglru.experiment.settings import Setting
-from mglru.results.model import RunResult
-from mglru.results.output_file import STDOUT
-from mglru.run.boots import failures
 from mglru.source.kernel_id import parse_list
-from mglru.study.suite import run as suite_run
-from mglru.study.suite import table as suite_table
-from mglru.study.suite.families import families
-from mglru.study.suite.file import SuiteFile, load_old
-from mglru.study.suite.harm import ALLOWED, harm, judged_kernel
+
+if TYPE_CHECKING:
+    from mglru.core.ui import Ui
+    from mglru.results.model import RunResult
 
 KERNELS = "6.12@classic,6.12,7.3,6.12+next"
 MAX_FAILURES_SHOWN = 10
@@ -77,6 +73,12 @@ def run_suite(options: Options) -> int:
             run, or a file of something else.
         LabError: no kernel, no data, no boot.
     """
+    from mglru.core.ui import Ui
+    from mglru.study.suite import run as suite_run
+    from mglru.study.suite.families import families
+    from mglru.study.suite.file import SuiteFile, load_old
+    from mglru.study.suite.harm import judged_kernel
+
     ui = Ui()
     chosen = families(
         options.suite,
@@ -108,6 +110,10 @@ def run_suite(options: Options) -> int:
 
 def _show(runs: Sequence[RunResult], options: Options, ui: Ui) -> int:
     """Print the table, and return 1 if something in it is worse than allowed."""
+    from mglru.results.output_file import STDOUT
+    from mglru.study.suite import table as suite_table
+    from mglru.study.suite.harm import ALLOWED, harm, judged_kernel
+
     allowed = options.allow or ALLOWED
     found = harm(runs)
     subject = judged_kernel(runs[0].kernels)[0]
@@ -131,6 +137,8 @@ def _show(runs: Sequence[RunResult], options: Options, ui: Ui) -> int:
 
 
 def _tell_failures(runs: Sequence[RunResult], ui: Ui) -> None:
+    from mglru.run.boots import failures
+
     texts = [f"{run.experiment}: {text}" for run in runs for text in failures(run.raw)]
     for text in texts[:MAX_FAILURES_SHOWN]:
         ui.warn(text)

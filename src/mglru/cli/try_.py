@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,16 +13,13 @@ from mglru.cli.common import source_option
 from mglru.cli.results import show
 from mglru.core.errors import ExitCode
 from mglru.core.sizes import parse_size
-from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.results.compare import Named
-from mglru.results.model import BootRecord, ResultFile, RunResult
-from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
-from mglru.study.try_ import ending as verdict
-from mglru.study.try_ import output as program_output
-from mglru.study.try_.experiment import Options
-from mglru.study.try_.trial import Printed, make_output, make_trial, run_trial
+
+if TYPE_CHECKING:
+    from mglru.core.ui import Ui
+    from mglru.results.model import BootRecord, RunResult
+    from mglru.study.try_.experiment import Options
+    from mglru.study.try_.trial import Printed
 
 HELP = """Run a program of this machine on several kernels, under a memory limit.
 
@@ -119,6 +116,12 @@ def try_(
     **chosen: Any,
 ) -> int:
     """Run a command on kernels; HELP is what the user sees."""
+    from mglru.core.ui import Ui
+    from mglru.debian import packages
+    from mglru.results.model import ResultFile
+    from mglru.run.session import Session
+    from mglru.study.try_.trial import make_output, make_trial, run_trial
+
     ui = Ui()
     kernel_ids = parse_list(kernels)
     trial = make_trial(words, chosen, ui)
@@ -139,6 +142,9 @@ def _show(
     to_stderr: bool,
 ) -> None:
     """Print what the command said in the first boots, then the table."""
+    from mglru.results.compare import Named
+    from mglru.study.try_ import output as program_output
+
     first = {kernel: text for (kernel, boot), text in printed.items() if boot == 0}
     click.echo(program_output.render(first), nl=False, err=to_stderr)
     if not to_stderr:
@@ -148,6 +154,8 @@ def _show(
 
 def _report(result: RunResult, printed: Printed, options: Options, ui: Ui) -> int:
     """Say how the command ended, and return the lab's exit status."""
+    from mglru.study.try_ import ending as verdict
+
     failed = False
     for record in result.raw:
         text = printed.get((record.kernel, record.boot), b"")

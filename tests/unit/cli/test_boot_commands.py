@@ -57,8 +57,7 @@ def session(monkeypatch: pytest.MonkeyPatch, cache: Path) -> type[Made]:
     class Fresh(Made):
         asked: list[dict[str, Any]] = []  # noqa: RUF012
 
-    for module in ("run", "study.stress"):
-        monkeypatch.setattr(f"mglru.cli.{module}.Session", Fresh)
+    monkeypatch.setattr("mglru.run.session.Session", Fresh)
     return Fresh
 
 

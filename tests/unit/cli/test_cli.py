@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -144,13 +143,3 @@ def test_the_help_of_a_group_tells_all_of_each_first_sentence(
     for name, command in commands.commands.items():
         assert f"{name} " in out
         assert command.get_short_help_str(1000) in " ".join(out.split())
-
-
-def test_what_a_command_does_not_need_is_not_imported() -> None:
-    """To start takes as long as the imports do."""
-    program = "import sys, mglru.cli; print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(REPO / "src")}
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment
-    ).stdout.split()
-    assert not {"numpy", "pydantic", "rich", "libcachesim", "mglru.run"} & {*loaded}

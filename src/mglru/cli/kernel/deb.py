@@ -7,19 +7,16 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from mglru.build.deb import Packages, Plan, build_packages, make_plan
-from mglru.build.deb_config import choose
 from mglru.cli.common import source_option
 from mglru.core.errors import LabError, UsageError
-from mglru.core.files import replacing
-from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.run.kernels import import_sources
 from mglru.source.kernel_id import KernelId
-from mglru.source.trees import get_source
+
+if TYPE_CHECKING:
+    from mglru.build.deb import Packages, Plan
 
 DEFAULT = "6.12+next"
 
@@ -48,6 +45,13 @@ def deb(name: str, config: Path | None, output: Path, own_sources: tuple[Path, .
     Nothing is asked: options that the configuration does not know get their defaults. Without
     --config there is no debug info. docs/use/install.md: how to boot it once, and go back.
     """
+    from mglru.build.deb import build_packages, make_plan
+    from mglru.build.deb_config import choose
+    from mglru.core.ui import Ui
+    from mglru.debian import packages
+    from mglru.run.kernels import import_sources
+    from mglru.source.trees import get_source
+
     ui = Ui()
     identity = KernelId.parse(name)
     _check_output(output)
@@ -73,6 +77,8 @@ def _check_output(output: Path) -> None:
 
 def _copied(made: Packages, output: Path) -> list[str]:
     """Copy the packages, each all or nothing, and return a line for each."""
+    from mglru.core.files import replacing
+
     lines = []
     for path in made.files:
         target = output / path.name

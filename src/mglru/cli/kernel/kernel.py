@@ -6,25 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from mglru.cli.common import machine_option, source_option
 from mglru.cli.kernel.deb import deb
 from mglru.cli.kernel.kunit import kunit
 from mglru.cli.kernel.selftests import selftests
 from mglru.cli.lazy import Group
-from mglru.core import cleaning, paths
 from mglru.core.errors import UsageError
-from mglru.core.paths import cache_dir
 from mglru.core.sizes import shown
-from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.run.kernels import build_all, import_sources
-from mglru.series.listing import load_lab_series, load_series
-from mglru.series.worktree import export_tree, make_tree
 from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId
-from mglru.source.trees import get_source
 
 
 @click.group(cls=Group)
@@ -43,6 +33,9 @@ kernel.add_command(selftests)
 @source_option
 def build(names: tuple[str, ...], *, machine: str, own_sources: tuple[Path, ...]) -> None:
     """Build kernels and print where they are."""
+    from mglru.core.ui import Ui
+    from mglru.run.kernels import build_all
+
     ui = Ui()
     kernels = [KernelId.parse(name) for name in names]
     for identity, built in build_all(kernels, own_sources, ui, machine).items():
@@ -54,6 +47,10 @@ def build(names: tuple[str, ...], *, machine: str, own_sources: tuple[Path, ...]
 @click.option("--update", is_flag=True, help="Ask Debian for a newer version.")
 def fetch(bases: tuple[str, ...], *, update: bool) -> None:
     """Fetch kernel sources from Debian (all bases if none is named)."""
+    from mglru.core.ui import Ui
+    from mglru.debian import packages
+    from mglru.source.trees import get_source
+
     ui = Ui()
     packages.ensure(packages.KERNEL_BUILD, ui)
     for base in bases or BASES:
@@ -62,6 +59,8 @@ def fetch(bases: tuple[str, ...], *, update: bool) -> None:
 
 
 def _tree_path(identity: KernelId) -> Path:
+    from mglru.core.paths import cache_dir
+
     return cache_dir("git") / str(identity)
 
 
@@ -74,6 +73,13 @@ def tree(name: str, into: Path | None, own_sources: tuple[Path, ...]) -> None:
 
     Amend the commit that a change belongs to, then `./mglru kernel export ID`.
     """
+    from mglru.core.ui import Ui
+    from mglru.debian import packages
+    from mglru.run.kernels import import_sources
+    from mglru.series.listing import load_lab_series, load_series
+    from mglru.series.worktree import make_tree
+    from mglru.source.trees import get_source
+
     ui = Ui()
     identity = KernelId.parse(name)
     packages.ensure(packages.KERNEL_BUILD, ui)
@@ -98,6 +104,9 @@ def tree(name: str, into: Path | None, own_sources: tuple[Path, ...]) -> None:
 @click.option("--mbox", type=click.Path(path_type=Path), help="Write one git am-able file instead.")
 def export(name: str, origin: Path | None, mbox: Path | None) -> None:
     """Write the commits of a tree back to patches/BASE/."""
+    from mglru.core import paths
+    from mglru.series.worktree import export_tree
+
     identity = KernelId.parse(name)
     if identity.base not in SERIES_BASES:
         raise UsageError(f"there is no series for {identity.base}")
@@ -123,6 +132,8 @@ def clean(*, everything: bool, days: float, only_list: bool) -> None:
 
     What somebody makes or uses at the moment is kept, and so are git trees of `kernel tree`.
     """
+    from mglru.core import cleaning
+
     if only_list:
         _list_cache()
         return
@@ -134,6 +145,11 @@ def clean(*, everything: bool, days: float, only_list: bool) -> None:
 
 def _list_cache() -> None:
     """Print what the cache has: a line a kind, and what is none of the lab's."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from mglru.core import cleaning
+
     table = Table(box=None, pad_edge=False)
     # Files that a tree shares with its source are freed when both are gone.
     for heading in ("", "what", "number", "frees", "last used"):

@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from mglru.checks.kunit import KunitFile, KunitOutcome, KunitReport, run_kunit, with_suites
 from mglru.cli.common import source_option
 from mglru.core.errors import ExitCode
-from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.results.output_file import STDOUT
-from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mglru.checks.kunit import KunitOutcome, KunitReport
 
 DEFAULT = "6.12+next"
 # A case whose result the kernel did not live to tell, nor its name.
@@ -35,6 +34,14 @@ def kunit(name: str, only: str | None, json_file: str | None, own_sources: tuple
     Builds the kernel with the suites in kconfig/kunit.config, those that the series adds
     included, and boots it. Exit code 1 if a case fails or no suite ran.
     """
+    from rich.console import Console
+
+    from mglru.checks.kunit import KunitFile, run_kunit, with_suites
+    from mglru.core.ui import Ui
+    from mglru.debian import packages
+    from mglru.results.output_file import STDOUT
+    from mglru.run.session import Session
+
     ui = Ui()
     kernel = with_suites(KernelId.parse(name))
     with KunitFile.wanted(json_file) as file:
@@ -49,6 +56,8 @@ def kunit(name: str, only: str | None, json_file: str | None, own_sources: tuple
 
 def show(report: KunitReport, out: Console) -> None:
     """Print suites and cases as a table, what failed in the kernel's words, and a summary."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for heading in ("suite", "case", "result"):
         table.add_column(heading)

@@ -5,21 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from mglru.checks.selftests.document import SelftestsFile, passed
-from mglru.checks.selftests.run import KernelRun, Row, choose, compare, run_all, with_selftests
-from mglru.checks.selftests.tap import Result
 from mglru.cli.common import machine_option, source_option
 from mglru.core.errors import ExitCode, UsageError
-from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.results.output_file import STDOUT
-from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mglru.checks.selftests.run import KernelRun, Row
+    from mglru.checks.selftests.tap import Result
 
 KERNELS = "6.12,6.12+next"
 
@@ -59,6 +57,15 @@ def selftests(
     source: those of the series run where the series is. Exit code 1 if a kernel does not pass what
     the first one does, fails what the first one does not have, or complains.
     """
+    from rich.console import Console
+
+    from mglru.checks.selftests.document import SelftestsFile, passed
+    from mglru.checks.selftests.run import choose, compare, run_all, with_selftests
+    from mglru.core.ui import Ui
+    from mglru.debian import packages
+    from mglru.results.output_file import STDOUT
+    from mglru.run.session import Session
+
     ui = Ui()
     if output and not output.is_dir():
         raise UsageError(f"--output {output}: not a directory", next_step="make it first")
@@ -80,6 +87,11 @@ def selftests(
 
 def show(runs: Sequence[KernelRun], out: Console, *, everything: bool) -> None:
     """Print test x kernel, then every difference and every complaint."""
+    from rich.table import Table
+
+    from mglru.checks.selftests.run import compare
+    from mglru.checks.selftests.tap import Result
+
     rows = compare(runs)
     table = Table(box=None, pad_edge=False)
     for heading in ("test", *(["case"] if everything else []), *(run.kernel for run in runs)):
@@ -102,6 +114,8 @@ def show(runs: Sequence[KernelRun], out: Console, *, everything: bool) -> None:
 
 
 def _word(result: Result | None) -> str:
+    from mglru.checks.selftests.tap import Result
+
     return {Result.FAILED: "FAIL", None: "-"}.get(result, str(result))
 
 
@@ -122,5 +136,7 @@ def _programs(rows: Sequence[Row], kernels: int) -> list[list[str]]:
 
 
 def _sum(results: Sequence[Result | None]) -> str:
+    from mglru.checks.selftests.tap import Result
+
     counts = {each: results.count(each) for each in Result}
     return ", ".join(f"{count} {_word(each)}" for each, count in counts.items() if count) or "-"

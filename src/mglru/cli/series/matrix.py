@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
 
-from mglru.checks.matrix.check import MatrixOutcome
-from mglru.checks.matrix.run import run_matrix
 from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode
-from mglru.core.ui import Ui
-from mglru.results.output_file import STDOUT
-from mglru.results.tables import text_console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from mglru.checks.matrix.check import MatrixOutcome
 
 
 def check_matrices(
@@ -27,6 +27,10 @@ def check_matrices(
         UsageError: more than one base, or no such configuration.
         LabError: no source, or no compiler.
     """
+    from mglru.checks.matrix.run import run_matrix
+    from mglru.core.ui import Ui
+    from mglru.results.output_file import STDOUT
+
     outcomes = run_matrix(bases, own_sources, only, json_file, Ui())
     if json_file != STDOUT:
         width, colour = terminal()
@@ -45,6 +49,8 @@ def render(
         width: of the terminal, in characters.
         colour: whether the terminal has colours.
     """
+    from mglru.results.tables import text_console
+
     console, buffer = text_console(width, colour=colour)
     console.print(_table(outcomes))
     for outcome in outcomes:
@@ -55,6 +61,8 @@ def render(
 
 
 def _table(outcomes: Sequence[MatrixOutcome]) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for heading in ("configuration", "arch"):
         table.add_column(heading, no_wrap=True)

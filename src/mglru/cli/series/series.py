@@ -5,25 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from mglru.checks.base_check import check_bases
 from mglru.cli.common import report_failures, settings_option, source_option, terminal
 from mglru.cli.lazy import Group
 from mglru.cli.series.matrix import check_matrices
 from mglru.cli.series.tested import tested
 from mglru.core.errors import ExitCode, UsageError
-from mglru.core.ui import Ui
-from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, recorded
-from mglru.experiment.spec import Experiment
-from mglru.results.model import ResultFile
-from mglru.run.session import Session
-from mglru.series.listing import load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
-from mglru.study import waterfall_table
-from mglru.study.waterfall import Waterfall, make_waterfall, prefixes
+
+if TYPE_CHECKING:
+    from mglru.experiment.spec import Experiment
+    from mglru.study.waterfall import Waterfall
 
 
 @click.group(cls=Group)
@@ -63,6 +59,9 @@ def check(
     json_file: str | None,
 ) -> int:
     """Check that every patch applies without fuzz, reads as it should, and builds."""
+    from mglru.checks.base_check import check_bases
+    from mglru.core.ui import Ui
+
     if matrix:
         return check_matrices(bases, own_sources, only, json_file)
     if only or json_file:
@@ -98,6 +97,13 @@ def waterfall(
     Boots are interleaved. Prefixes are built one upon the other, so that a patch costs what it
     touches; `./mglru series check` builds the same ones.
     """
+    from mglru.core.ui import Ui
+    from mglru.experiment.load import load_experiment
+    from mglru.results.model import ResultFile
+    from mglru.run.session import Session
+    from mglru.series.listing import load_series
+    from mglru.study.waterfall import make_waterfall, prefixes
+
     ui = Ui()
     experiments = [load_experiment(name, settings) for name in names]
     for experiment in experiments:
@@ -134,6 +140,8 @@ def _check_metrics(experiment: Experiment, wanted: Sequence[str]) -> None:
 
 
 def _show(effects: Waterfall, metrics: Sequence[str]) -> None:
+    from mglru.study import waterfall_table
+
     width, colour = terminal()
     text = waterfall_table.render(effects, metrics, width=width, colour=colour)
     click.echo(text, nl=False)

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from mglru.checks.releases.run import Wanted, try_versions
-from mglru.checks.releases.tested import Tested
-from mglru.checks.releases.trial import EXPERIMENT
+from mglru.cli.known import TESTED_WITH
 from mglru.core.errors import ExitCode
-from mglru.core.ui import Ui
 from mglru.source.kernel_id import SERIES_BASES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mglru.checks.releases.tested import Tested
 
 
 @click.command()
@@ -23,7 +24,7 @@ from mglru.source.kernel_id import SERIES_BASES
 @click.option("--version", "versions", multiple=True, metavar="6.12.y", help="Only this version.")
 @click.option("--build/--no-build", default=True, show_default=True, help="Build the kernels.")
 @click.option(
-    "--boot/--no-boot", default=True, show_default=True, help=f"Boot what builds: {EXPERIMENT}."
+    "--boot/--no-boot", default=True, show_default=True, help=f"Boot what builds: {TESTED_WITH}."
 )
 @click.option("--again", is_flag=True, help="Also versions on which this series was tried already.")
 @click.option("--keep", is_flag=True, help="Keep sources and build trees (2.3 GB a version).")
@@ -47,6 +48,11 @@ def tested(
     two minutes where the series does not apply, eight where it does. Exit code 1 if something did
     not go well.
     """
+    from rich.console import Console
+
+    from mglru.checks.releases.run import Wanted, try_versions
+    from mglru.core.ui import Ui
+
     rows = try_versions(
         Wanted(
             base,
@@ -69,6 +75,8 @@ _WORD = {True: "yes", False: "NO", None: "-"}
 
 def show(rows: Sequence[Tested], out: Console) -> None:
     """Print a table, a version a line."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for heading in ("version", "package", "suites", "applies", "builds", "boots"):
         table.add_column(heading, overflow="fold")

@@ -4,22 +4,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mglru.cli.common import settings_option, source_option
+from mglru.cli.known import PATTERN_SETS, SMALLEST_CACHE
 from mglru.cli.run import DEMO_KERNELS
 from mglru.core.errors import ExitCode, UsageError
-from mglru.core.ui import Ui
 from mglru.experiment.settings import Setting
-from mglru.results.output_file import STDOUT
 from mglru.source.kernel_id import parse_list
-from mglru.study.bound import bound as bounds
-from mglru.study.bound import kernels as against
-from mglru.study.bound import models, models_table
-from mglru.study.bound import table as bound_table
-from mglru.study.bound.run import Boots, compare_models, run_bound
-from mglru.study.bound.simulate import SMALLEST
+
+if TYPE_CHECKING:
+    from mglru.study.bound.run import Boots
 
 # The cache of patterns that are generated.
 PATTERN_PAGES = 4096
@@ -37,8 +34,8 @@ PATTERN_PAGES = 4096
 @click.option(
     "--set-of-patterns",
     "pattern_set",
-    type=click.Choice(models.SETS),
-    default=models.SETS[0],
+    type=click.Choice(PATTERN_SETS),
+    default=PATTERN_SETS[0],
     show_default=True,
     help="With --policy, if no pattern is named.",
 )
@@ -51,7 +48,7 @@ PATTERN_PAGES = 4096
 @settings_option
 @click.option(
     "--capacity",
-    type=click.IntRange(SMALLEST, 2**31 - 1),
+    type=click.IntRange(SMALLEST_CACHE, 2**31 - 1),
     metavar="PAGES",
     help="Of the simulated caches; what the kernel had of files, if not given.",
 )
@@ -105,6 +102,14 @@ def bound(
     With --models: the pages that came into each kernel's cache, and into its model's on the same
     accesses, with what was read ahead. Exit code 1 if a model is more than 3 % off.
     """
+    from mglru.core.ui import Ui
+    from mglru.results.output_file import STDOUT
+    from mglru.study.bound import bound as bounds
+    from mglru.study.bound import kernels as against
+    from mglru.study.bound import models, models_table
+    from mglru.study.bound import table as bound_table
+    from mglru.study.bound.run import Boots, run_bound
+
     if policies:
         found_misses = models.simulate(policies, names, [capacity or PATTERN_PAGES], pattern_set)
         click.echo(models_table.render(found_misses), nl=False)
@@ -137,6 +142,10 @@ def bound(
 
 def _models(names: tuple[str, ...], boots: Boots, keep: Path | None) -> int:
     """Compare kernels with their models on some experiments; return the exit code."""
+    from mglru.core.ui import Ui
+    from mglru.study.bound import kernels as against
+    from mglru.study.bound.run import compare_models
+
     found, failed = compare_models(names, boots, Ui(), keep)
     click.echo(against.render(found), nl=False)
     if keep:

@@ -6,10 +6,6 @@ from __future__ import annotations
 import click
 
 from mglru.cli.lazy import Group
-from mglru.core.ui import Ui
-from mglru.debian import packages
-from mglru.study.cluster import serve as cluster_serve
-from mglru.study.cluster.client import check_address
 
 PORT = 8786
 
@@ -28,6 +24,9 @@ def cluster() -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True)
 def scheduler(*, host: str, port: int) -> None:
     """Hand out the boots of sweeps, until Ctrl-C."""
+    from mglru.core.ui import Ui
+    from mglru.study.cluster import serve as cluster_serve
+
     cluster_serve.serve_scheduler(host, port, Ui())
 
 
@@ -52,6 +51,11 @@ def worker(address: str, *, boots: int | None, wait: int) -> None:
     Kernels and data that this machine's cache lacks are fetched and built when a boot needs
     them.
     """
+    from mglru.core.ui import Ui
+    from mglru.debian import packages
+    from mglru.study.cluster import serve as cluster_serve
+    from mglru.study.cluster.client import check_address
+
     ui = Ui()
     check_address(address)
     packages.ensure(packages.ALL, ui)

@@ -4,24 +4,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mglru.cli.common import report_failures, source_option, terminal
+from mglru.cli.known import CONFIRMING_SEED, MIN_PAIRS
 from mglru.core.errors import ExitCode
-from mglru.core.ui import Ui
-from mglru.results.compare import Named, compare
-from mglru.results.marks import MIN_PAIRS
-from mglru.results.model import ResultFile, RunResult
-from mglru.study import confirm_table
-from mglru.study.confirm import (
-    CONFIRMING_SEED,
-    all_hold,
-    check_seeds,
-    confirm_run,
-    findings,
-    load_found,
-)
+
+if TYPE_CHECKING:
+    from mglru.results.model import RunResult
 
 
 @click.command()
@@ -52,6 +44,10 @@ def confirm(
     A finding is a figure that is marked better or worse; it holds if the new boots mark it so,
     too. Kernels, machine and settings are those of the result. Exit code 1 if one does not hold.
     """
+    from mglru.core.ui import Ui
+    from mglru.results.model import ResultFile
+    from mglru.study.confirm import check_seeds, confirm_run, load_found
+
     ui = Ui()
     earlier = [load_found(name, found) for name in names]
     for run in earlier:
@@ -68,6 +64,10 @@ def confirm(
 
 def _show(run: RunResult, again: RunResult, *, to_stderr: bool) -> bool:
     """Print the table of one experiment; return whether all that was found holds."""
+    from mglru.results.compare import Named, compare
+    from mglru.study import confirm_table
+    from mglru.study.confirm import all_hold, findings
+
     (before,), (after,) = (compare([Named(each.experiment, each)]) for each in (run, again))
     all_findings = findings(before, after)
     width, colour = terminal()

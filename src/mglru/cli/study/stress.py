@@ -5,27 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from mglru.cli.common import report_failures, source_option
-from mglru.core.ui import Ui
-from mglru.machine.qemu import MOST_CPUS, MOST_NODES
-from mglru.machine.registry import THREADS
-from mglru.results.model import BootRecord, ResultFile
-from mglru.results.output_file import STDOUT
-from mglru.run.session import Session
+from mglru.cli.known import MOST_CPUS, MOST_NODES
 from mglru.source.kernel_id import parse_list
-from mglru.study.stress import (
-    ALONE,
-    NAME,
-    action_counts,
-    disagreements,
-    run_stress,
-    stress_experiment,
-)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mglru.results.model import BootRecord
 
 DEFAULT = "6.12+next%debug"
 FIGURES = (
@@ -74,6 +65,15 @@ def stress(
     own_sources: tuple[Path, ...],
 ) -> int:
     """Run the stress on several processors; the help above is what the user sees."""
+    from rich.console import Console
+
+    from mglru.core.ui import Ui
+    from mglru.machine.registry import THREADS
+    from mglru.results.model import ResultFile
+    from mglru.results.output_file import STDOUT
+    from mglru.run.session import Session
+    from mglru.study.stress import ALONE, NAME, run_stress, stress_experiment
+
     ui = Ui()
     seconds = max(1, round(minutes * 60))
     name = NAME if stress_ng else ALONE
@@ -89,6 +89,8 @@ def stress(
 
 def show(records: Sequence[BootRecord], out: Console) -> None:
     """Print what was done how often on which kernel, and what the counters said at the end."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     table.add_column("done (and refused)")
     for record in records:
@@ -101,6 +103,8 @@ def show(records: Sequence[BootRecord], out: Console) -> None:
 
 
 def _verdict(record: BootRecord) -> str:
+    from mglru.study.stress import disagreements
+
     if "actions" not in record.metrics:
         return "did not come to its end"
     wrong = disagreements(record)
@@ -109,6 +113,8 @@ def _verdict(record: BootRecord) -> str:
 
 
 def _rows(records: Sequence[BootRecord]) -> Iterator[list[str]]:
+    from mglru.study.stress import action_counts
+
     counts = [{each.name: each for each in action_counts(record.metrics)} for record in records]
     for name in dict.fromkeys(name for found in counts for name in found):
         cells = (found.get(name) for found in counts)

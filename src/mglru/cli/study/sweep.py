@@ -5,35 +5,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mglru.cli.common import settings_option, source_option, terminal
+from mglru.cli.known import SWEEP_FORMATS
 from mglru.core.errors import ExitCode, UsageError
-from mglru.core.ui import Ui
-from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
-from mglru.results.baseline import baseline_of
-from mglru.results.output_file import STDOUT
 from mglru.source.kernel_id import parse_list
-from mglru.study.cluster.client import check_address
-from mglru.study.sweep import tables as sweep_tables
-from mglru.study.sweep.boots import (
-    Plan,
-    sweep_failures,
-)
-from mglru.study.sweep.file import Sweep
-from mglru.study.sweep.points import parse_vary
-from mglru.study.sweeper import Sweeper, make_sweep, old_sweep
+
+if TYPE_CHECKING:
+    from mglru.core.ui import Ui
+    from mglru.study.sweep.file import Sweep
 
 
 def _show(sweep: Sweep, form: str, baseline: str) -> None:
+    from mglru.study.sweep import tables as sweep_tables
+
     width, colour = terminal()
     text = sweep_tables.render(sweep, form, baseline=baseline, width=width, colour=colour)
     click.echo(text, nl=False)
 
 
 def _check_cluster(scheduler: str | None, own: Sequence[Path]) -> None:
+    from mglru.study.cluster.client import check_address
+
     if scheduler is None:
         return
     check_address(scheduler)
@@ -62,9 +59,8 @@ def _draw(sweep: Sweep, path: Path) -> bool:
     Raises:
         LabError: the file cannot be written.
     """
-    # What draws takes longer to import than the rest.
-    from mglru.report.charts.sweep import sweep_plot  # noqa: PLC0415
-    from mglru.report.page import write  # noqa: PLC0415
+    from mglru.report.charts.sweep import sweep_plot
+    from mglru.report.page import write
 
     drawing = sweep_plot(sweep)
     if drawing:
@@ -111,7 +107,7 @@ def _draw(sweep: Sweep, path: Path) -> bool:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(sweep_tables.FORMATS),
+    type=click.Choice(SWEEP_FORMATS),
     default="table",
     show_default=True,
 )
@@ -137,6 +133,14 @@ def sweep(
     With limit=A..B the curve of refaults over memory is the miss-ratio curve. The same command
     again goes on where an interrupted one stopped, and shows the tables of a finished one.
     """
+    from mglru.core.ui import Ui
+    from mglru.experiment.load import load_experiment
+    from mglru.results.baseline import baseline_of
+    from mglru.results.output_file import STDOUT
+    from mglru.study.sweep.boots import Plan
+    from mglru.study.sweep.points import parse_vary
+    from mglru.study.sweeper import Sweeper, make_sweep, old_sweep
+
     ui = Ui()
     _check_cluster(scheduler, own_sources)
     vary = parse_vary(varied, points)
@@ -159,6 +163,8 @@ def sweep(
 
 def _exit_code(result: Sweep, *, shown: bool, ui: Ui) -> int:
     """Say what went wrong, where the tables' notes have not."""
+    from mglru.study.sweep.boots import sweep_failures
+
     found = sweep_failures(result)
     if found and shown:
         ui.warn("some boots went wrong: see the notes below the tables")
