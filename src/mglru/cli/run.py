@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,6 +123,11 @@ def run(
     stock kernels, and exits with 1 if one is above --allow. Its results are kept boot by boot
     (mglru-suite-NAME.json): the same command again goes on where an interrupted one stopped.
     """
+    from mglru.core.ui import Ui
+    from mglru.results.compare import Named
+    from mglru.results.output_file import STDOUT
+    from mglru.run.experiments import Wanted, run_experiments
+
     if suite:
         _check_suite_only(names, everything=everything, both=anew and renew)
         return run_suite(
@@ -144,7 +149,7 @@ def run(
             )
         )
     _check_no_suite(names, quick=quick, allow=allow, only=only, leave_out=leave_out, anew=anew)
-    return _run_experiments(
+    wanted = Wanted(
         names,
         kernels=kernels,
         machine=machine,
@@ -153,9 +158,15 @@ def run(
         settings=settings,
         json_file=json_file,
         old=_to_renew(json_file) if renew else {},
-        everything=everything,
         own_sources=own_sources,
     )
+
+    def show_result(result: RunResult) -> None:
+        if json_file != STDOUT:
+            show([Named(result.experiment, result)], everything=everything)
+
+    ui = Ui()
+    return report_failures(run_experiments(wanted, ui, show_result), ui)
 
 
 def _check_suite_only(names: Sequence[str], *, everything: bool, both: bool) -> None:
@@ -190,53 +201,6 @@ def _to_renew(json_file: str | None) -> dict[str, RunResult]:
     if not json_file:
         raise UsageError("nothing to renew", next_step="name the file of results with --json")
     return load_old(json_file, anew=False)
-
-
-def _run_experiments(
-    names: Sequence[str],
-    *,
-    kernels: str | None,
-    machine: str,
-    boots: int | None,
-    seed: int,
-    settings: Sequence[Setting],
-    json_file: str | None,
-    old: Mapping[str, RunResult],
-    everything: bool,
-    own_sources: Sequence[Path],
-) -> int:
-    from mglru.core.ui import Ui
-    from mglru.experiment.filesystem import check_kernels
-    from mglru.experiment.load import load_experiment
-    from mglru.machine.registry import MACHINES
-    from mglru.results.compare import Named
-    from mglru.results.model import ResultFile
-    from mglru.run.session import Session
-
-    ui = Ui()
-    experiments = [load_experiment(name, settings) for name in names]
-    chosen = [parse_list(kernels or ",".join(each.kernels)) for each in experiments]
-    for experiment, kernel_ids in zip(experiments, chosen, strict=True):
-        check_kernels(experiment.disk.filesystem, kernel_ids)
-        # Before anything is built for it.
-        MACHINES[machine].fit(experiment)
-    results = []
-    with ResultFile.wanted(json_file) as file:
-        for experiment, kernel_ids in zip(experiments, chosen, strict=True):
-            baseline = str(kernel_ids[0]) if kernels else ""
-            session = Session(kernel_ids, own_sources, ui, file, machine=machine, baseline=baseline)
-            usual = MACHINES[machine].fit(experiment).usual_boots
-            result = session.run(
-                experiment,
-                boots=boots or usual,
-                seed=seed,
-                parameters=recorded(settings),
-                old=old.get(experiment.name),
-            )
-            results.append(result)
-            if json_file != "-":
-                show([Named(experiment.name, result)], everything=everything)
-    return report_failures(results, ui)
 
 
 @click.command()

@@ -57,7 +57,8 @@ def session(monkeypatch: pytest.MonkeyPatch, cache: Path) -> type[Made]:
     class Fresh(Made):
         asked: list[dict[str, Any]] = []  # noqa: RUF012
 
-    monkeypatch.setattr("mglru.run.session.Session", Fresh)
+    for module in ("session", "experiments"):
+        monkeypatch.setattr(f"mglru.run.{module}.Session", Fresh)
     return Fresh
 
 

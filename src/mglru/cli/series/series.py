@@ -14,11 +14,11 @@ from mglru.cli.lazy import Group
 from mglru.cli.series.matrix import check_matrices
 from mglru.cli.series.tested import tested
 from mglru.core.errors import ExitCode, UsageError
-from mglru.experiment.settings import Setting, recorded
-from mglru.source.kernel_id import SERIES_BASES, KernelId
+from mglru.experiment.settings import Setting
+from mglru.source.kernel_id import SERIES_BASES
 
 if TYPE_CHECKING:
-    from mglru.experiment.spec import Experiment
+    from mglru.results.model import RunResult
     from mglru.study.waterfall import Waterfall
 
 
@@ -98,45 +98,27 @@ def waterfall(
     touches; `./mglru series check` builds the same ones.
     """
     from mglru.core.ui import Ui
-    from mglru.experiment.load import load_experiment
-    from mglru.results.model import ResultFile
-    from mglru.run.session import Session
-    from mglru.series.listing import load_series
-    from mglru.study.waterfall import make_waterfall, prefixes
+    from mglru.results.output_file import STDOUT
+    from mglru.study.waterfall import make_waterfall
+    from mglru.study.waterfall_run import Wanted, run_waterfalls
 
+    def show(result: RunResult) -> None:
+        if json_file != STDOUT:
+            _show(make_waterfall(result), metrics)
+
+    wanted = Wanted(
+        names,
+        base,
+        parts=parts,
+        metrics=metrics,
+        boots=boots,
+        seed=seed,
+        settings=settings,
+        json_file=json_file,
+        own_sources=own_sources,
+    )
     ui = Ui()
-    experiments = [load_experiment(name, settings) for name in names]
-    for experiment in experiments:
-        _check_metrics(experiment, metrics)
-    kernels = prefixes(load_series(KernelId.parse(f"{base}+next").base), parts=parts)
-    results = []
-    with ResultFile.wanted(json_file) as file:
-        session = Session(kernels, own_sources, ui, file)
-        for experiment in experiments:
-            result = session.run(
-                experiment,
-                boots=boots or experiment.boots or 1,
-                seed=seed,
-                parameters=recorded(settings),
-            )
-            results.append(result)
-            if json_file != "-":
-                _show(make_waterfall(result), metrics)
-    return report_failures(results, ui)
-
-
-def _check_metrics(experiment: Experiment, wanted: Sequence[str]) -> None:
-    """Refuse a wrong metric before the boots.
-
-    Raises:
-        UsageError: the experiment has no such headline metric.
-    """
-    known = [metric.name for metric in experiment.metrics]
-    if unknown := [name for name in wanted if name not in known]:
-        raise UsageError(
-            f"{experiment.name} has no headline metric '{unknown[0]}'",
-            next_step=f"it has {', '.join(known)}",
-        )
+    return report_failures(run_waterfalls(wanted, ui, show), ui)
 
 
 def _show(effects: Waterfall, metrics: Sequence[str]) -> None:
