@@ -69,6 +69,21 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
         assert (REPO / path).exists(), path
 
 
+# Ours have five digits (pages, operations, kB); settings and what others published have not.
+FIGURE = r"(?<![\d,.])\d{2,3},\d{3}(?![\d,])"
+SHOWN = rf"{re.escape(generated.BEGIN)}.*?{re.escape(generated.END)}|^```.*?^```|`[^`\n]*`"
+LOG = r"^\*\*.*\blog\b.*\b2026\b"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(REPO)))
+def test_measured_figures_are_generated_or_in_a_log(document: Path) -> None:
+    """Nobody types them again when they change: a log says of when they are, at its head."""
+    text = document.read_text()
+    head = "\n".join(text.splitlines()[:6])
+    typed = re.findall(FIGURE, re.sub(SHOWN, "", text, flags=re.DOTALL | re.MULTILINE))
+    assert not typed or re.search(LOG, head, re.MULTILINE), typed
+
+
 def test_readme_is_one_screen() -> None:
     assert len((REPO / "README.md").read_text().splitlines()) <= 62
 
