@@ -13,7 +13,7 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.load import load_experiment
 from mglru.guest import channel
-from mglru.guest.plan import Inputs, make_plan
+from mglru.guest.plan import PlanInputs, make_plan
 from mglru.guest.steps import PlanStep, Write, WriteIfThere
 from mglru.machine.uml import boot
 from mglru.results.model import BootRecord
@@ -37,7 +37,7 @@ FILE, LIMIT = 32 << 8, 4 << 8  # pages
 SOME = 256
 # Of programs themselves, which a small cgroup evicts beside a stream and has to map again.
 TEXT = 2048
-INPUTS = Inputs(
+INPUTS = PlanInputs(
     program=lambda name: Path("/guest") / name, image=Path("/disk.img"), trace=None, seed=1,
     symbols=(), classic=False,
 )  # fmt: skip

@@ -15,8 +15,8 @@ from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
 from mglru.guest.steps import (
     NO_CGROUP,
-    Disk,
     MakeDirectory,
+    MakeDisk,
     Mount,
     PlanStep,
     ReportLruGen,
@@ -61,7 +61,7 @@ DATA = "/mnt/data"
 def file_system(size_mb: int, completion_us: int | None = None) -> tuple[PlanStep, ...]:
     """A disk with ext4 on DATA."""
     return (
-        Disk("data", size_mb, completion_us),
+        MakeDisk("data", size_mb, completion_us),
         Run("mkfs", NO_CGROUP, ("/sbin/mkfs.ext4", "-qF", "/dev/data")),
         MakeDirectory(DATA),
         Mount("ext4", "/dev/data", DATA),

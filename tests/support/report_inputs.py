@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mglru.guest.latency import Histogram
-from mglru.report.inputs import Inputs
+from mglru.report.inputs import ReportInputs
 from mglru.results.compare import Named
 from mglru.results.model import (
     BootRecord,
@@ -165,9 +165,9 @@ def make_bound() -> Bound:
     return Bound.model_validate({k: v for k, v in document.items() if k not in {"format", "kind"}})
 
 
-def all_inputs() -> Inputs:
+def all_inputs() -> ReportInputs:
     """Every kind of chart that a page can have."""
-    return Inputs(
+    return ReportInputs(
         runs=[Named("one", ordinary_run()), Named("two", ordinary_run(experiment="other"))],
         waterfalls=[Named("steps", waterfall_run())],
         sweeps=[make_sweep()],

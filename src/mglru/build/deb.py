@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mglru.build import config as kconfig
 from mglru.build.build import make_command, tree_home
-from mglru.build.deb_config import Configuration, configure, requested
+from mglru.build.deb_config import DebConfiguration, configure, requested
 from mglru.build.recipe import compiler_version
 from mglru.core import process
 from mglru.core.cache import use
@@ -48,7 +48,7 @@ _OBJECT = re.compile(rb"^  (?:CC|AS|HOSTCC|LD|AR)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Plan:
+class DebPlan:
     """What packages are to be made of.
 
     Attributes:
@@ -61,7 +61,7 @@ class Plan:
     kernel: KernelId
     source: Source
     series: Series
-    configuration: Configuration
+    configuration: DebConfiguration
 
     @property
     def localversion(self) -> str:
@@ -80,7 +80,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Packages:
+class DebPackages:
     """Packages in the cache.
 
     Attributes:
@@ -101,7 +101,7 @@ class Packages:
         )
 
 
-def make_plan(kernel: KernelId, source: Source, configuration: Configuration) -> Plan:
+def make_plan(kernel: KernelId, source: Source, configuration: DebConfiguration) -> DebPlan:
     """Collect what the packages are made of.
 
     Raises:
@@ -112,10 +112,10 @@ def make_plan(kernel: KernelId, source: Source, configuration: Configuration) ->
     series = Series(kernel.base, ())
     if kernel.series:
         series = load_series(kernel.base).first(kernel.upto)
-    return Plan(kernel, source, series, configuration)
+    return DebPlan(kernel, source, series, configuration)
 
 
-def build_packages(plan: Plan, ui: Ui) -> Packages:
+def build_packages(plan: DebPlan, ui: Ui) -> DebPackages:
     """Return the packages of a plan, building them if the cache has none.
 
     Raises:
@@ -135,10 +135,10 @@ def build_packages(plan: Plan, ui: Ui) -> Packages:
             _make(plan, build, make, config, target, ui)
         use(target)
     seconds = float(json.loads((target / "build.json").read_text())["seconds"])
-    return Packages(tuple(sorted(target.glob("*.deb"))), seconds)
+    return DebPackages(tuple(sorted(target.glob("*.deb"))), seconds)
 
 
-def _prepare(plan: Plan, tree: Path, ui: Ui) -> None:
+def _prepare(plan: DebPlan, tree: Path, ui: Ui) -> None:
     """Make the tree's sources equal to the pristine ones plus the series."""
 
     def create() -> None:
@@ -148,7 +148,7 @@ def _prepare(plan: Plan, tree: Path, ui: Ui) -> None:
     follow_series(tree, plan.source, plan.series.patches, note=ui.note, create=create)
 
 
-def _key(plan: Plan, config: str) -> str:
+def _key(plan: DebPlan, config: str) -> str:
     """Digest of everything that decides the packages' content."""
     parts = [plan.source.digest, plan.series.sha256, config, compiler_version(), platform.machine()]
     return key_of("\n".join(parts))
@@ -164,7 +164,9 @@ def expected_seconds(config: str, cpus: int) -> float:
     return options_on(config) * OBJECTS_AN_OPTION * SECONDS_AN_OBJECT / cpus
 
 
-def _make(plan: Plan, build: Path, make: Sequence[str], config: str, target: Path, ui: Ui) -> None:
+def _make(
+    plan: DebPlan, build: Path, make: Sequence[str], config: str, target: Path, ui: Ui
+) -> None:
     options = options_on(config)
     require_space(build, options * BYTES_AN_OPTION, f"the build of {plan.release}")
     minutes = max(1, round(expected_seconds(config, cpus := os.cpu_count() or 1) / 60))
@@ -200,7 +202,7 @@ def _remove_packages(build: Path) -> None:
             path.unlink()
 
 
-def _keep(plan: Plan, build: Path, target: Path, seconds: float) -> None:
+def _keep(plan: DebPlan, build: Path, target: Path, seconds: float) -> None:
     """Put the packages into the cache, all or nothing."""
     made = sorted(build.parent.glob("*.deb"))
     wanted = [path for path in made if not path.name.startswith(_NOT_FOR_USERS)]

@@ -37,7 +37,7 @@ _BOOT = Path("/boot")
 
 
 @dataclass(frozen=True)
-class Configuration:
+class DebConfiguration:
     """What a configuration starts from.
 
     Attributes:
@@ -53,7 +53,7 @@ class Configuration:
     own: bool = False
 
 
-def from_file(path: Path) -> Configuration:
+def from_file(path: Path) -> DebConfiguration:
     """Read the configuration that the user has given; it may be compressed by gzip.
 
     Raises:
@@ -70,10 +70,10 @@ def from_file(path: Path) -> Configuration:
         raise UsageError(
             f"--config {path} sets no option", next_step="give a kernel's .config, as in /boot"
         )
-    return Configuration(f"as in {path}", text, own=True)
+    return DebConfiguration(f"as in {path}", text, own=True)
 
 
-def of_this_machine(proc: Path = _PROC, boot: Path = _BOOT) -> Configuration | None:
+def of_this_machine(proc: Path = _PROC, boot: Path = _BOOT) -> DebConfiguration | None:
     """Return the running kernel's configuration, with the modules that are loaded, if it is there.
 
     Args:
@@ -89,11 +89,11 @@ def of_this_machine(proc: Path = _PROC, boot: Path = _BOOT) -> Configuration | N
         modules = proc / "modules"
         loaded = modules.read_text() if modules.is_file() else ""
         how = f", with the {len(loaded.splitlines())} modules that are loaded" if loaded else ""
-        return Configuration(f"of the running kernel {release} ({path}){how}", text, loaded)
+        return DebConfiguration(f"of the running kernel {release} ({path}){how}", text, loaded)
     return None
 
 
-def of_debian(base: str, note: Note) -> Configuration:
+def of_debian(base: str, note: Note) -> DebConfiguration:
     """Return Debian's own configuration, with all its modules.
 
     Args:
@@ -122,7 +122,7 @@ def of_debian(base: str, note: Note) -> Configuration:
             f"{package} has no configuration for {arch}",
             next_step="give one: --config FILE, as in /boot",
         )
-    return Configuration(f"of Debian's {package} for {arch}, all modules", _read_xz(path))
+    return DebConfiguration(f"of Debian's {package} for {arch}, all modules", _read_xz(path))
 
 
 def _read_xz(path: Path) -> str:
@@ -130,14 +130,16 @@ def _read_xz(path: Path) -> str:
         return str(file.read())
 
 
-def choose(given: Path | None, base: str, note: Note) -> Configuration:
+def choose(given: Path | None, base: str, note: Note) -> DebConfiguration:
     """Return the given configuration, else the running kernel's, else Debian's own."""
     if given:
         return from_file(given)
     return of_this_machine() or of_debian(base, note)
 
 
-def requested(kernel: KernelId, configuration: Configuration, localversion: str) -> dict[str, str]:
+def requested(
+    kernel: KernelId, configuration: DebConfiguration, localversion: str
+) -> dict[str, str]:
     """Return the options that the kernel must have, whatever the configuration says.
 
     Raises:
@@ -157,7 +159,7 @@ def requested(kernel: KernelId, configuration: Configuration, localversion: str)
 def configure(
     build: Path,
     source: Path,
-    configuration: Configuration,
+    configuration: DebConfiguration,
     asked: Mapping[str, str],
     make: Sequence[str],
 ) -> str:
@@ -196,7 +198,7 @@ def configure(
 def _answered(
     scratch: Path,
     source: Path,
-    configuration: Configuration,
+    configuration: DebConfiguration,
     asked: Mapping[str, str],
     make: Sequence[str],
 ) -> str:

@@ -20,7 +20,7 @@ _FINDING = re.compile(
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckpatchFinding:
     """One complaint.
 
     Attributes:
@@ -39,7 +39,7 @@ class Finding:
         return f"line {self.line}: {self.level}:{self.type}: {self.text}"
 
 
-def checkpatch(patch: Patch, source: Path) -> tuple[Finding, ...]:
+def checkpatch(patch: Patch, source: Path) -> tuple[CheckpatchFinding, ...]:
     """Run the source's own checkpatch.pl --strict on a patch.
 
     Nothing is ignored here: a finding that has to stay is allowed in `series`, with its reason.
@@ -63,7 +63,7 @@ def checkpatch(patch: Patch, source: Path) -> tuple[Finding, ...]:
     return parse_output(output, patch.name)
 
 
-def parse_output(output: str, name: str) -> tuple[Finding, ...]:
+def parse_output(output: str, name: str) -> tuple[CheckpatchFinding, ...]:
     """Read what `checkpatch.pl --terse --show-types` printed.
 
     Raises:
@@ -71,7 +71,7 @@ def parse_output(output: str, name: str) -> tuple[Finding, ...]:
     """
     lines = output.splitlines()
     findings = tuple(
-        Finding(int(match["line"]), match["level"], match["type"], match["text"])
+        CheckpatchFinding(int(match["line"]), match["level"], match["type"], match["text"])
         for line in lines
         if (match := _FINDING.fullmatch(line))
     )

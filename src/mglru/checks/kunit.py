@@ -16,7 +16,7 @@ from mglru.core import process
 from mglru.core.cache import scratch
 from mglru.core.errors import GuestDiedError, UsageError
 from mglru.guest import console
-from mglru.guest.steps import Counters, ReportLruGen
+from mglru.guest.steps import ReportCounters, ReportLruGen
 from mglru.results.output_file import OutputFile
 from mglru.run.judged import PlainBoot
 from mglru.run.kept_logs import keep_logs
@@ -28,7 +28,7 @@ MEMORY_MB = 256
 LIMIT_SECONDS = 300
 PARSE_LIMIT_SECONDS = 60
 PARSER = Path("tools/testing/kunit")
-_PLAN = (ReportLruGen(), Counters("begin"), Counters("end"))
+_PLAN = (ReportLruGen(), ReportCounters("begin"), ReportCounters("end"))
 _KTAP = re.compile(rb"\bKTAP version \d")
 
 

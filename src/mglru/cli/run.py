@@ -12,8 +12,7 @@ import click
 
 from mglru.cli.common import machine_option, report_failures, settings_option, source_option
 from mglru.cli.results import show
-from mglru.cli.suite import KERNELS, run_suite
-from mglru.cli.suite import Options as SuiteOptions
+from mglru.cli.suite import KERNELS, SuiteOptions, run_suite
 from mglru.core.errors import ExitCode, UsageError
 from mglru.experiment.settings import Setting, recorded
 from mglru.source.kernel_id import parse_list
@@ -126,7 +125,7 @@ def run(
     from mglru.core.ui import Ui
     from mglru.results.compare import Named
     from mglru.results.output_file import STDOUT
-    from mglru.run.experiments import Wanted, run_experiments
+    from mglru.run.experiments import WantedRun, run_experiments
 
     if suite:
         _check_suite_only(names, everything=everything, both=anew and renew)
@@ -149,7 +148,7 @@ def run(
             )
         )
     _check_no_suite(names, quick=quick, allow=allow, only=only, leave_out=leave_out, anew=anew)
-    wanted = Wanted(
+    wanted = WantedRun(
         names,
         kernels=kernels,
         machine=machine,

@@ -24,7 +24,7 @@ MAX_FAILURES_SHOWN = 10
 
 
 @dataclass(frozen=True)
-class Options:
+class SuiteOptions:
     """What `run --suite` was asked for; None where nothing was said.
 
     Attributes:
@@ -65,7 +65,7 @@ class Options:
         return self.json_file or f"mglru-suite-{self.suite}.json"
 
 
-def run_suite(options: Options) -> int:
+def run_suite(options: SuiteOptions) -> int:
     """Run what a file lacks of a suite, print the table, return the exit code.
 
     Raises:
@@ -87,7 +87,7 @@ def run_suite(options: Options) -> int:
         leave_out=options.leave_out,
         settings=options.settings,
     )
-    plan = suite_run.Plan(
+    plan = suite_run.SuitePlan(
         families=chosen,
         kernels=parse_list(options.kernels or KERNELS),
         seeds=options.seeds,
@@ -108,7 +108,7 @@ def run_suite(options: Options) -> int:
     return _show(runs, options, ui)
 
 
-def _show(runs: Sequence[RunResult], options: Options, ui: Ui) -> int:
+def _show(runs: Sequence[RunResult], options: SuiteOptions, ui: Ui) -> int:
     """Print the table, and return 1 if something in it is worse than allowed."""
     from mglru.results.output_file import STDOUT
     from mglru.study.suite import table as suite_table

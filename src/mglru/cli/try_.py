@@ -18,7 +18,7 @@ from mglru.source.kernel_id import parse_list
 if TYPE_CHECKING:
     from mglru.core.ui import Ui
     from mglru.results.model import BootRecord, RunResult
-    from mglru.study.try_.experiment import Options
+    from mglru.study.try_.experiment import TryOptions
     from mglru.study.try_.trial import Printed
 
 HELP = """Run a program of this machine on several kernels, under a memory limit.
@@ -87,7 +87,7 @@ OPTIONS: tuple[Callable[[Function], Function], ...] = (
 
 
 def trial_options(function: Function) -> Function:
-    """Add the options that become `Options`."""
+    """Add the options that become `TryOptions`."""
     for option in reversed(OPTIONS):
         function = option(function)
     return function
@@ -152,7 +152,7 @@ def _show(
         show([Named(result.experiment, result)], everything=everything)
 
 
-def _report(result: RunResult, printed: Printed, options: Options, ui: Ui) -> int:
+def _report(result: RunResult, printed: Printed, options: TryOptions, ui: Ui) -> int:
     """Say how the command ended, and return the lab's exit status."""
     from mglru.study.try_ import ending as verdict
 

@@ -65,7 +65,7 @@ OWN = {cache.LEASES}
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """One thing in the cache.
 
     Attributes:
@@ -101,7 +101,7 @@ class Cleaned:
     in_use: tuple[Path, ...]
 
 
-def entries() -> Iterator[Entry]:
+def entries() -> Iterator[CacheEntry]:
     """Return everything in the cache, kind by kind."""
     root = cache_root()
     for kind in KINDS:
@@ -110,7 +110,7 @@ def entries() -> Iterator[Entry]:
             if path.suffix == ".lock" or _is_record(path):
                 continue
             with contextlib.suppress(FileNotFoundError):
-                yield Entry(path, kind, time.time() - path.lstat().st_mtime)
+                yield CacheEntry(path, kind, time.time() - path.lstat().st_mtime)
 
 
 def unknown() -> list[Path]:

@@ -28,16 +28,16 @@ from mglru.guest.events import (
     EVENT,
     SHIFT,
     Counters,
+    CounterSample,
     Done,
+    DriverMetric,
     Event,
     EventBase,
     GuestError,
     KernelProof,
     LatencyCounts,
     LruGen,
-    Metric,
     Progress,
-    Sample,
     StepEvent,
     SymbolProof,
 )
@@ -116,7 +116,7 @@ class GuestReport:
     lru_gen: str | None
     symbols: dict[str, bool]
     counters: tuple[Counters, ...]
-    samples: tuple[Sample, ...]
+    samples: tuple[CounterSample, ...]
     metrics: dict[str, float]
     latencies: tuple[Latency, ...]
     progress: Progress | None
@@ -145,8 +145,8 @@ def parse(raw: bytes | str) -> GuestReport:
         lru_gen=switches[-1].enabled if switches else None,
         symbols={symbol.name: symbol.present for symbol in of(SymbolProof)},
         counters=tuple(of(Counters)),
-        samples=tuple(of(Sample)),
-        metrics={metric.name: metric.value for metric in of(Metric)},
+        samples=tuple(of(CounterSample)),
+        metrics={metric.name: metric.value for metric in of(DriverMetric)},
         latencies=_merge(of(LatencyCounts), problems.append),
         progress=progress[-1] if progress else None,
         steps=tuple(of(StepEvent)),
@@ -154,7 +154,7 @@ def parse(raw: bytes | str) -> GuestReport:
         done=bool(of(Done)),
         problems=(),
     )
-    problems += _duplicates(of(Metric), of(Counters), of(StepEvent))
+    problems += _duplicates(of(DriverMetric), of(Counters), of(StepEvent))
     problems += _gaps(report)
     return GuestReport(**{**vars(report), "problems": tuple(problems)})
 
@@ -198,7 +198,7 @@ def _merge(
 
 
 def _duplicates(
-    metrics: Iterable[Metric], counters: Iterable[Counters], steps: Iterable[StepEvent]
+    metrics: Iterable[DriverMetric], counters: Iterable[Counters], steps: Iterable[StepEvent]
 ) -> list[Problem]:
     seen = Counter([f"metric {metric.name}" for metric in metrics])
     seen.update(f"phase {snapshot.phase}" for snapshot in counters)

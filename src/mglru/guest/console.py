@@ -36,7 +36,7 @@ class Trouble(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class ConsoleFinding:
     """One report in a log.
 
     Attributes:
@@ -114,7 +114,7 @@ def clean(line: str) -> str:
     return _PREFIX.sub("", _CONTROL.sub("", _ANSI.sub("", line))).rstrip()
 
 
-def scan(log: str | bytes) -> list[Finding]:
+def scan(log: str | bytes) -> list[ConsoleFinding]:
     """Return all trouble in a console log, in order; a log may end anywhere."""
     text = log if isinstance(log, str) else log.decode("utf-8", errors="replace")
     lines = [clean(line) for line in text.split("\n")]
@@ -123,11 +123,13 @@ def scan(log: str | bytes) -> list[Finding]:
         if not _ANY.search(line):
             continue
         kind = next(kind for kind, pattern in _PATTERNS if pattern.search(line))
-        findings.append(Finding(kind, index + 1, line, _excerpt(lines, index)))
+        findings.append(ConsoleFinding(kind, index + 1, line, _excerpt(lines, index)))
     return findings
 
 
-def unexpected(findings: Iterable[Finding], expected: Collection[str]) -> list[Finding]:
+def unexpected(
+    findings: Iterable[ConsoleFinding], expected: Collection[str]
+) -> list[ConsoleFinding]:
     """Return the findings of kinds that an experiment does not expect."""
     return [finding for finding in findings if finding.kind not in expected]
 

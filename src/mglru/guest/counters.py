@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-from mglru.guest.events import Counters, Sample
+from mglru.guest.events import Counters, CounterSample
 
 PAGE_BYTES = 4096
 VMSTAT_NR_EVENTS = frozenset(
@@ -134,7 +134,7 @@ def fallen(begin: Counters, end: Counters) -> list[str]:
     )
 
 
-def sample_figures(samples: Sequence[Sample]) -> dict[str, float]:
+def sample_figures(samples: Sequence[CounterSample]) -> dict[str, float]:
     """Return mean and peak over time of the dirty page cache, the whole guest's.
 
     - `file_dirty_mean_mb`, `file_dirty_peak_mb`: dirty pages, in MB.

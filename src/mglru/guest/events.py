@@ -63,7 +63,7 @@ class Generations(EventBase):
     file: list[_Unsigned]
 
 
-class Sample(EventBase):
+class CounterSample(EventBase):
     """Some of the kernel's counters at one moment; the sampler sends one at each interval.
 
     Attributes:
@@ -84,7 +84,7 @@ class Sample(EventBase):
     generations: Generations | None = None
 
 
-class Metric(EventBase):
+class DriverMetric(EventBase):
     """One figure of a driver."""
 
     event: Literal["metric"]
@@ -191,8 +191,8 @@ class Done(EventBase):
 
 Event = (
     Counters
-    | Sample
-    | Metric
+    | CounterSample
+    | DriverMetric
     | LatencyCounts
     | Progress
     | KernelProof

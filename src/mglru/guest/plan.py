@@ -39,7 +39,7 @@ TRACEPOINTS = (
 
 
 @dataclass(frozen=True)
-class Inputs:
+class PlanInputs:
     """What a plan refers to on the host.
 
     Attributes:
@@ -63,7 +63,7 @@ class Inputs:
     recording: Path | None = None
 
 
-def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[PlanStep, ...]:
+def make_plan(experiment: Experiment, inputs: PlanInputs) -> tuple[PlanStep, ...]:
     """Return the plan of one boot.
 
     Raises:
@@ -88,7 +88,7 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[PlanStep, ...]:
     steps = [*_sampler_steps(experiment, inputs), *_program_steps(experiment, inputs)]
     steps += [plan.Stop(label) for label in _background(experiment)]
     if not experiment.driver_counts:
-        steps = [plan.Counters("begin"), *steps, plan.Counters("end")]
+        steps = [plan.ReportCounters("begin"), *steps, plan.ReportCounters("end")]
     if inputs.recording:
         if experiment.disk.filesystem != "ext4":
             raise UsageError(
@@ -99,13 +99,13 @@ def make_plan(experiment: Experiment, inputs: Inputs) -> tuple[PlanStep, ...]:
     return (*lines, *steps)
 
 
-def _begin(inputs: Inputs) -> list[PlanStep]:
+def _begin(inputs: PlanInputs) -> list[PlanStep]:
     """Return how every plan begins: whose programs run, and which kernel this is."""
-    userland = [plan.Userland(guest_path(inputs.userland))] if inputs.userland else []
+    userland = [plan.UseUserland(guest_path(inputs.userland))] if inputs.userland else []
     return [*userland, *(plan.ReportSymbol(name) for name in inputs.symbols)]
 
 
-def _recorded(steps: Iterable[PlanStep], inputs: Inputs, into: Path) -> list[PlanStep]:
+def _recorded(steps: Iterable[PlanStep], inputs: PlanInputs, into: Path) -> list[PlanStep]:
     """Return the steps with the kernel's tracepoints of page accesses on, and what they saw."""
     switches = {f"events/{event}/enable": "1" for event in TRACEPOINTS}
     # What does not fit is missing at the end, and counted, rather than overwritten.
@@ -122,7 +122,9 @@ def _recorded(steps: Iterable[PlanStep], inputs: Inputs, into: Path) -> list[Pla
     ]
 
 
-def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tuple[PlanStep, ...]:
+def make_preparation(
+    experiment: Experiment, inputs: PlanInputs, into: Path
+) -> tuple[PlanStep, ...]:
     """Return the plan of the boot that makes an experiment's prepared data.
 
     Args:
@@ -141,13 +143,13 @@ def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tupl
         *_begin(inputs),
         plan.ReportLruGen(),
         *disk_steps(inputs.image, spec.size_mb, Disk(completion_us=0, mbps=0)),
-        plan.Counters("begin"),
+        plan.ReportCounters("begin"),
         plan.Strict(),
         *(
             plan.Run(step.label, NO_CGROUP, fill(step, values, experiment, inputs.program))
             for step in spec.steps
         ),
-        plan.Counters("end"),
+        plan.ReportCounters("end"),
         plan.Unmount(DATA),
         plan.Mount("hostfs", "none", OUT, str(into)),
         plan.Save(f"/dev/{DISK}", f"{OUT}/{IMAGE}"),
@@ -158,7 +160,7 @@ def make_preparation(experiment: Experiment, inputs: Inputs, into: Path) -> tupl
 def disk_steps(image: Path, size_mb: int, disk: Disk) -> list[PlanStep]:
     """Return the steps that make a disk with an image on it and mount it at DATA."""
     device = f"/dev/{DISK}"
-    steps: list[PlanStep] = [plan.Disk(DISK, size_mb, disk.completion_us, disk.mbps)]
+    steps: list[PlanStep] = [plan.MakeDisk(DISK, size_mb, disk.completion_us, disk.mbps)]
     if disk.filesystem == "ext4":
         steps.append(plan.Load(guest_path(image), device))
     else:
@@ -173,7 +175,7 @@ def _copy_steps(image: Path, size_mb: int, filesystem: Filesystem) -> list[PlanS
     """Return the steps that fill the disk with another file system of the image's content."""
     source, target = f"/dev/{SOURCE_DISK}", f"/dev/{DISK}"
     return [
-        plan.Disk(SOURCE_DISK, size_mb, completion_us=0),
+        plan.MakeDisk(SOURCE_DISK, size_mb, completion_us=0),
         plan.Load(guest_path(image), source),
         plan.Mount("ext4", source, SOURCE, "ro"),
         plan.Run("mkfs", NO_CGROUP, tuple(mkfs(filesystem, target))),
@@ -208,14 +210,14 @@ def _swap_steps(experiment: Experiment) -> list[PlanStep]:
         ]
     device = f"/dev/{SWAP_DISK}"
     return [
-        plan.Disk(SWAP_DISK, swap.disk_mb, swap.completion_us),
+        plan.MakeDisk(SWAP_DISK, swap.disk_mb, swap.completion_us),
         # So that to swap a page out takes no memory.
         plan.Fill(device),
         plan.SwapOn(device),
     ]
 
 
-def _sampler_steps(experiment: Experiment, inputs: Inputs) -> list[PlanStep]:
+def _sampler_steps(experiment: Experiment, inputs: PlanInputs) -> list[PlanStep]:
     sample = experiment.sampling
     if sample is None:
         return []
@@ -230,7 +232,7 @@ def _background(experiment: Experiment) -> list[str]:
     return [*reversed(labels), *([SAMPLER] if experiment.sampling else [])]
 
 
-def _program_steps(experiment: Experiment, inputs: Inputs) -> Iterable[PlanStep]:
+def _program_steps(experiment: Experiment, inputs: PlanInputs) -> Iterable[PlanStep]:
     for step in experiment.steps:
         if step.fresh_cache:
             yield plan.DropCaches()
@@ -239,7 +241,7 @@ def _program_steps(experiment: Experiment, inputs: Inputs) -> Iterable[PlanStep]
         yield kind(step.label, cgroup, _argv(step, experiment, inputs))
 
 
-def _argv(step: Step, experiment: Experiment, inputs: Inputs) -> tuple[str, ...]:
+def _argv(step: Step, experiment: Experiment, inputs: PlanInputs) -> tuple[str, ...]:
     values: dict[str, object] = {"data": DATA, "seed": inputs.seed, **experiment.parameters}
     if inputs.trace and experiment.trace:
         values |= {"trace": guest_path(inputs.trace), "warmup": experiment.trace.warmup}

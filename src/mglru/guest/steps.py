@@ -60,7 +60,7 @@ def to_text(plan: Iterable[PlanStep]) -> str:
 
 
 @dataclass(frozen=True)
-class Userland(PlanStep):
+class UseUserland(PlanStep):
     """From now on a directory is the root: its programs, its libraries."""
 
     verb: ClassVar[str] = "userland"
@@ -91,7 +91,7 @@ class Cgroup(PlanStep):
 
 
 @dataclass(frozen=True)
-class Disk(PlanStep):
+class MakeDisk(PlanStep):
     """Make a null_blk disk /dev/NAME in the guest's memory.
 
     Attributes:
@@ -224,7 +224,7 @@ class Environment(PlanStep):
 
 
 @dataclass(frozen=True)
-class Counters(PlanStep):
+class ReportCounters(PlanStep):
     """Send a snapshot of the counters."""
 
     verb: ClassVar[str] = "counters"

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from mglru.guest.counters import is_memory_stat_event, is_vmstat_event, psi_name
-from mglru.guest.events import Counters, Progress, Sample
+from mglru.guest.events import Counters, CounterSample, Progress
 from mglru.results.timeline import Timeline
 
 # As many as a plot of a page's width can show; a result file keeps them as text.
@@ -18,7 +18,7 @@ CLOCK_DIGITS = 6
 def make_timeline(
     begin: Counters | None,
     end: Counters | None,
-    samples: Sequence[Sample],
+    samples: Sequence[CounterSample],
     points: int = POINTS,
     progress: Progress | None = None,
 ) -> Timeline | None:
@@ -59,7 +59,7 @@ def _throughput(progress: Progress, moments: Sequence[int]) -> list[int]:
     ]
 
 
-def _thin(samples: Sequence[Sample], points: int) -> list[Sample]:
+def _thin(samples: Sequence[CounterSample], points: int) -> list[CounterSample]:
     if len(samples) <= points:
         return list(samples)
     clocks = [sample.clock_ns for sample in samples]
@@ -69,7 +69,7 @@ def _thin(samples: Sequence[Sample], points: int) -> list[Sample]:
     return [samples[position] for position in positions]
 
 
-def _figures(sample: Sample) -> dict[str, int]:
+def _figures(sample: CounterSample) -> dict[str, int]:
     """Return all figures of one sample by name; vmstat's win, as they are the whole guest's."""
     figures = {"memory_current": sample.memory_current}
     figures |= {psi_name(share): us for share, us in sample.memory_pressure.items()}

@@ -25,7 +25,7 @@ PREFIXES_OF_A_WATERFALL = 2
 
 
 @dataclass
-class Inputs:
+class ReportInputs:
     """What the files of a report hold, each kind in the order of the files."""
 
     runs: list[Named] = field(default_factory=list)
@@ -41,19 +41,19 @@ class Inputs:
         return list(dict.fromkeys(named))
 
 
-def load_inputs(paths: Sequence[str | Path]) -> Inputs:
+def load_inputs(paths: Sequence[str | Path]) -> ReportInputs:
     """Read result files, or those of directories, of any kind: runs, waterfalls, sweeps, bounds.
 
     Raises:
         UsageError: a file cannot be read, or is none of these.
     """
-    inputs = Inputs()
+    inputs = ReportInputs()
     for path in result_files(paths):
         _add(inputs, path)
     return inputs
 
 
-def _add(inputs: Inputs, path: str | Path) -> None:
+def _add(inputs: ReportInputs, path: str | Path) -> None:
     kind = _kind_of(path)
     if kind == SWEEP:
         inputs.sweeps.append(sweep_file.load(path))

@@ -22,7 +22,7 @@ from mglru.report.charts.palette import Palette
 from mglru.report.charts.ratio import heading
 from mglru.report.charts.summary import summary_charts
 from mglru.report.charts.vega import FONT, Chart, config, library
-from mglru.report.inputs import Inputs
+from mglru.report.inputs import ReportInputs
 from mglru.report.sections import Section, make_sections
 from mglru.report.summary import Summary, SummaryLine, summarise
 from mglru.results import tables
@@ -85,7 +85,7 @@ class Page:
         return [*self.summary_charts, *(c for section in self.sections for c in section.charts)]
 
 
-def make_page(inputs: Inputs, *, baseline: str | None = None, title: str) -> Page:
+def make_page(inputs: ReportInputs, *, baseline: str | None = None, title: str) -> Page:
     """Put the page together.
 
     Args:
@@ -104,7 +104,7 @@ def make_page(inputs: Inputs, *, baseline: str | None = None, title: str) -> Pag
     return Page(title, palette, kernels, tuple(sections), summary, charts)
 
 
-def _kernels(inputs: Inputs) -> Iterable[str]:
+def _kernels(inputs: ReportInputs) -> Iterable[str]:
     """Name all kernels in an order that depends on the files alone, for their colours."""
     for each in inputs.runs:
         yield from each.run.kernels

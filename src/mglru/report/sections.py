@@ -19,7 +19,7 @@ from mglru.report.charts.time import generation_charts, time_charts, tracks
 from mglru.report.charts.vega import Chart, slug
 from mglru.report.charts.waterfall import waterfall_charts
 from mglru.report.commands import bound_command, command_of, settings_of, sweep_command
-from mglru.report.inputs import Inputs
+from mglru.report.inputs import ReportInputs
 from mglru.results.compare import Comparison, Named, compare
 from mglru.results.model import RunResult
 from mglru.study.bound.file import Bound
@@ -72,7 +72,7 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Source:
+class MadeFrom:
     """What something on the page was made from.
 
     Attributes:
@@ -110,7 +110,7 @@ class Section:
     waterfalls: tuple[PatchEffects, ...]
     sweeps: tuple[Swept, ...]
     bounds: tuple[Bounded, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[MadeFrom, ...]
 
     @property
     def charts(self) -> list[Chart]:
@@ -126,7 +126,7 @@ class Section:
         return found + [bounded.chart for bounded in self.bounds if bounded.chart]
 
 
-def make_sections(inputs: Inputs, palette: Palette, baseline: str | None) -> list[Section]:
+def make_sections(inputs: ReportInputs, palette: Palette, baseline: str | None) -> list[Section]:
     """Return the sections of a page, one an experiment, in the order of the files.
 
     Raises:
@@ -135,7 +135,7 @@ def make_sections(inputs: Inputs, palette: Palette, baseline: str | None) -> lis
     return [_section(name, inputs, palette, baseline) for name in inputs.experiments()]
 
 
-def _section(name: str, inputs: Inputs, palette: Palette, baseline: str | None) -> Section:
+def _section(name: str, inputs: ReportInputs, palette: Palette, baseline: str | None) -> Section:
     anchor = f"experiment-{slug(name)}"
     runs = [each for each in inputs.runs if each.run.experiment == name]
     falls = [each for each in inputs.waterfalls if each.run.experiment == name]
@@ -162,12 +162,14 @@ def _section(name: str, inputs: Inputs, palette: Palette, baseline: str | None) 
 
 def _sources(
     runs: Sequence[Named], sweeps: Sequence[Sweep], bounds: Sequence[Bound]
-) -> list[Source]:
-    found = [Source(f"{each.name}.json", command_of(each.run), each.run) for each in runs]
+) -> list[MadeFrom]:
+    found = [MadeFrom(f"{each.name}.json", command_of(each.run), each.run) for each in runs]
     for sweep in sweeps:
         first = sweep.points[0].run if sweep.points else None
-        found.append(Source("Sweep; of its first point:", sweep_command(sweep), first))
-    return found + [Source("Distance to the optimum", bound_command(each), None) for each in bounds]
+        found.append(MadeFrom("Sweep; of its first point:", sweep_command(sweep), first))
+    return found + [
+        MadeFrom("Distance to the optimum", bound_command(each), None) for each in bounds
+    ]
 
 
 def _experiment(name: str) -> Experiment | None:

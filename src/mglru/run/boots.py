@@ -25,7 +25,7 @@ from mglru.experiment import trace
 from mglru.experiment.filesystem import check_kernels
 from mglru.experiment.spec import Experiment
 from mglru.guest import channel
-from mglru.guest.plan import TRACE_MB, Inputs, make_plan
+from mglru.guest.plan import TRACE_MB, PlanInputs, make_plan
 from mglru.guest.programs import guest_program
 from mglru.machine.registry import MACHINES, UML
 from mglru.machine.request import BootRequest
@@ -214,7 +214,7 @@ def trace_file(experiment: Experiment, seed: int) -> Path | None:
 
 def _request(job: Job) -> BootRequest:
     experiment, recipe = job.experiment, job.build.recipe
-    inputs = Inputs(
+    inputs = PlanInputs(
         program=guest_program,
         image=job.image,
         trace=trace_file(experiment, job.seed),
@@ -243,7 +243,7 @@ def _request(job: Job) -> BootRequest:
     )
 
 
-def _files(experiment: Experiment, inputs: Inputs) -> tuple[Path, ...]:
+def _files(experiment: Experiment, inputs: PlanInputs) -> tuple[Path, ...]:
     """Return the host's files that a plan names, but for images and trees."""
     programs = [guest_program(name) for name in experiment.programs]
     return (*programs, *([inputs.trace] if inputs.trace else []))

@@ -18,7 +18,7 @@ from mglru.source.kernel_id import parse_list
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedRun:
     """What is to be run.
 
     Attributes:
@@ -44,7 +44,9 @@ class Wanted:
     own_sources: Sequence[Path] = ()
 
 
-def run_experiments(wanted: Wanted, ui: Ui, done: Callable[[RunResult], object]) -> list[RunResult]:
+def run_experiments(
+    wanted: WantedRun, ui: Ui, done: Callable[[RunResult], object]
+) -> list[RunResult]:
     """Run experiments one after another and return their results.
 
     Args:

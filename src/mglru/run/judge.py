@@ -104,7 +104,7 @@ def problems(boot: Boot, report: GuestReport, expected: Expectation, limit: floa
     return found
 
 
-def _kill_is_expected(seen: list[console.Finding], expected: Expectation) -> bool:
+def _kill_is_expected(seen: list[console.ConsoleFinding], expected: Expectation) -> bool:
     """Whether an out-of-memory kill is a result of the experiment, and there was one."""
     kind = console.Trouble.MEMCG_OOM
     return kind in expected.findings and any(finding.kind == kind for finding in seen)

@@ -22,7 +22,7 @@ from mglru.debian.userland import Userland
 from mglru.disk.images import LIMIT_SECONDS, SEED, dataset_image
 from mglru.experiment.dataset import IMAGE, EmptyDataset, PreparedDataset
 from mglru.experiment.spec import Experiment
-from mglru.guest.plan import DATA, Inputs, fill, make_preparation
+from mglru.guest.plan import DATA, PlanInputs, fill, make_preparation
 from mglru.guest.programs import guest_program
 from mglru.run.judged import Judged, PlainBoot, boot_plain
 from mglru.source.kernel_id import KernelId
@@ -84,7 +84,7 @@ def _make(
         ui.bar(f"preparing the data of {experiment.name} in a guest, once", None),
         scratch("prepare") as directory,
     ):
-        inputs = Inputs(
+        inputs = PlanInputs(
             program=guest_program,
             image=empty,
             trace=None,

@@ -170,7 +170,7 @@ def _refuse_unlisted(directory: Path, listing: SeriesFile) -> None:
         )
 
 
-def _load_patch(directory: Path, number: int, entry: listing_file.Entry, part: str) -> Patch:
+def _load_patch(directory: Path, number: int, entry: listing_file.ListingEntry, part: str) -> Patch:
     path, listed_in = directory / entry.path, directory / SERIES_FILE
     try:
         content = path.read_bytes()

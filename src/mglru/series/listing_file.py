@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ListingEntry:
     """One patch in the list.
 
     Attributes:
@@ -95,7 +95,7 @@ class SeriesFile:
     """
 
     parts: tuple[Part, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[ListingEntry, ...]
     header: tuple[str, ...] = ()
     tail: tuple[str, ...] = ()
 
@@ -123,7 +123,7 @@ def parse(text: str) -> SeriesFile:
             `# checkpatch:` with no patch below.
     """
     parts = [Part("", ())]
-    entries: list[Entry] = []
+    entries: list[ListingEntry] = []
     lines = text.splitlines()
     header = lines[: _header_length(lines)]
     pending: list[str] = []
@@ -163,7 +163,7 @@ def _header_length(lines: Sequence[str]) -> int:
     return length
 
 
-def _entry(number: int, line: str, part: int, above: Sequence[str]) -> Entry:
+def _entry(number: int, line: str, part: int, above: Sequence[str]) -> ListingEntry:
     match = _NAME.fullmatch(line.strip())
     if not match:
         raise SeriesFormatError(f"line {number}: '{line.strip()}' is not the name of a patch")
@@ -172,7 +172,7 @@ def _entry(number: int, line: str, part: int, above: Sequence[str]) -> Entry:
             f"line {number}: '{match['options'].strip()}': patches are applied with -p1 only"
         )
     rest = (match["options"] or "") + (match["comment"] or "")
-    return Entry(match["name"], part, tuple(above), rest, match["folder"] or "")
+    return ListingEntry(match["name"], part, tuple(above), rest, match["folder"] or "")
 
 
 def _refuse_directives(lines: Iterable[str]) -> None:
@@ -201,7 +201,7 @@ def _refuse_scattered(listing: SeriesFile) -> None:
             )
 
 
-def proofs(entry: Entry) -> tuple[str, ...]:
+def proofs(entry: ListingEntry) -> tuple[str, ...]:
     """Return the symbols of the `# proof:` lines of a patch.
 
     Raises:
@@ -214,7 +214,7 @@ def proofs(entry: Entry) -> tuple[str, ...]:
     return tuple(symbols)
 
 
-def allowances(entry: Entry) -> tuple[tuple[str, str], ...]:
+def allowances(entry: ListingEntry) -> tuple[tuple[str, str], ...]:
     """Return (type, reason) of the `# checkpatch:` lines of a patch.
 
     Raises:

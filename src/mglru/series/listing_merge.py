@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mglru.series.listing_file import Entry, SeriesFile
+from mglru.series.listing_file import ListingEntry, SeriesFile
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def merge_series(
     entries = [
         replace(old[partners[patch.name]], name=patch.name)
         if patch.name in partners
-        else Entry(patch.name, -1)
+        else ListingEntry(patch.name, -1)
         for patch in exported
     ]
     parts = _assign_parts([entry.part for entry in entries])
@@ -118,7 +118,7 @@ def _longest_rising(values: Sequence[int]) -> set[int]:
 
 
 def _with_orphans(
-    listing: SeriesFile, placed: tuple[Entry, ...], new_names: dict[str, str]
+    listing: SeriesFile, placed: tuple[ListingEntry, ...], new_names: dict[str, str]
 ) -> SeriesFile:
     """Keep the loose comments of patches that are gone; drop headings of parts that got empty."""
     parts, entries = list(listing.parts), {entry.name: entry for entry in placed}

@@ -26,7 +26,7 @@ class PatchFormatError(ValueError):
 
 
 @dataclass(frozen=True)
-class Message:
+class PatchMessage:
     """The mail's headers and text.
 
     Attributes:
@@ -70,7 +70,7 @@ class FileChange:
         return self.new or self.old or ""
 
 
-def read_message(content: bytes) -> Message:
+def read_message(content: bytes) -> PatchMessage:
     """Read subject, text, author and date of a patch.
 
     Raises:
@@ -89,7 +89,7 @@ def read_message(content: bytes) -> Message:
     if missing:
         raise PatchFormatError(f"it has no {missing[0]} header")
     subject = _TAGS.sub("", values["Subject"]).strip()
-    return Message(subject, _body(content), values["From"], values["Date"])
+    return PatchMessage(subject, _body(content), values["From"], values["Date"])
 
 
 def _body(content: bytes) -> str:

@@ -35,7 +35,7 @@ class Confirmation(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckedFigure:
     """A figure that is better or worse, and what the other seeds say.
 
     Attributes:
@@ -142,7 +142,7 @@ def confirm_run(
     return session.run(experiment, boots=boots, seed=seed, parameters=recorded(settings))
 
 
-def findings(found: Comparison, again: Comparison) -> list[Finding]:
+def findings(found: Comparison, again: Comparison) -> list[CheckedFigure]:
     """Return every figure that is better or worse in the first, and whether it is in the second."""
     labels = [column.label for column in again.columns]
     rows = {row.metric: row for row in again.rows}
@@ -154,7 +154,7 @@ def findings(found: Comparison, again: Comparison) -> list[Finding]:
             other = rows.get(row.metric)
             now = other.cells[labels.index(column.label)] if other else None
             outcome = _outcome(cell.mark, now)
-            result.append(Finding(row.label, column.kernel, cell.mark, cell, now, outcome))
+            result.append(CheckedFigure(row.label, column.kernel, cell.mark, cell, now, outcome))
     return result
 
 
@@ -169,6 +169,6 @@ def _outcome(mark: Mark, now: Cell | None) -> Confirmation:
     )
 
 
-def all_hold(all_findings: Sequence[Finding]) -> bool:
+def all_hold(all_findings: Sequence[CheckedFigure]) -> bool:
     """Whether every finding holds."""
     return all(finding.outcome is Confirmation.HOLDS for finding in all_findings)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mglru.results.compare import Cell, Comparison
 from mglru.results.tables import text_console, with_interval
-from mglru.study.confirm import Confirmation, Finding
+from mglru.study.confirm import CheckedFigure, Confirmation
 
 STYLES = {
     Confirmation.HOLDS: "green",
@@ -23,7 +23,7 @@ STYLES = {
 def render(
     found: Comparison,
     again: Comparison,
-    findings: Sequence[Finding],
+    findings: Sequence[CheckedFigure],
     *,
     width: int | None = None,
     colour: bool = False,

@@ -22,8 +22,8 @@ from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep.boots import (
     Engine,
     LocalEngine,
-    Plan,
     PointJob,
+    SweepPlan,
     check_same_sweep,
     known_boots,
     load_points,
@@ -36,7 +36,7 @@ from mglru.study.sweep.points import Settings
 
 
 @dataclass(frozen=True)
-class Point:
+class PointBoots:
     """One point with all of its boots, made or not."""
 
     settings: Settings
@@ -57,7 +57,7 @@ class Sweeper:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: SweepPlan,
         kernels: Sequence[KernelId],
         own: Sequence[Path],
         scheduler: str | None,
@@ -67,11 +67,11 @@ class Sweeper:
         self._scheduler = scheduler
         self._points = load_points(plan)
 
-    def prepare(self) -> list[Point]:
+    def prepare(self) -> list[PointBoots]:
         """Return every point; data and guest programs are made, kernels are not built yet."""
         return [self._point(settings, experiment) for settings, experiment in self._points]
 
-    def _point(self, settings: Settings, experiment: Experiment) -> Point:
+    def _point(self, settings: Settings, experiment: Experiment) -> PointBoots:
         prepared = self._session.prepare(
             experiment,
             boots=self._plan.boots or experiment.boots or 1,
@@ -79,7 +79,7 @@ class Sweeper:
             parameters=recorded(settings_at(self._plan, settings)),
         )
         jobs = [PointJob(settings, job) for job in prepared.jobs]
-        return Point(settings, prepared.info, jobs)
+        return PointBoots(settings, prepared.info, jobs)
 
     def engine(self) -> Engine:
         """Return what makes the boots; kernels are built where that is this machine."""
@@ -106,7 +106,7 @@ def old_sweep(path: str, *, anew: bool) -> Sweep | None:
         ) from error
 
 
-def make_sweep(sweeper: Sweeper, plan: Plan, path: str, old: Sweep | None, ui: Ui) -> Sweep:
+def make_sweep(sweeper: Sweeper, plan: SweepPlan, path: str, old: Sweep | None, ui: Ui) -> Sweep:
     """Make the boots that the file has not, and return the whole."""
     if old:
         check_same_sweep(old, plan, path)

@@ -20,7 +20,7 @@ from mglru.study.waterfall import prefixes
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedWaterfall:
     """What is to be run.
 
     Attributes:
@@ -46,7 +46,9 @@ class Wanted:
     own_sources: Sequence[Path] = ()
 
 
-def run_waterfalls(wanted: Wanted, ui: Ui, done: Callable[[RunResult], object]) -> list[RunResult]:
+def run_waterfalls(
+    wanted: WantedWaterfall, ui: Ui, done: Callable[[RunResult], object]
+) -> list[RunResult]:
     """Run experiments on stock and on each prefix of a series, and return their results.
 
     Args:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mglru.checks.matrix import objects as matrix_objects
-from mglru.checks.matrix.build import Task, compile_side
+from mglru.checks.matrix.build import MatrixTask, compile_side
 from mglru.checks.matrix.config import load_configurations
 from mglru.core.ui import Ui
 from mglru.series.listing import Series
@@ -23,5 +23,5 @@ def test_real_kernel(quiet: Ui, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix_objects, "HEADER_USERS", ())
     (how,) = load_configurations(["smp-off"])
     touched = ("mm/workingset.c", "mm/mempolicy.c")
-    side = compile_side(Task(how, source, Series(source.base, ()), touched), quiet)
+    side = compile_side(MatrixTask(how, source, Series(source.base, ()), touched), quiet)
     assert (side.objects, side.failed) == (("mm/workingset.o",), ())

@@ -27,7 +27,7 @@ from mglru.source.kernel_id import KernelId
 from mglru.study.try_ import ending as verdict
 from mglru.study.try_ import experiment as trial
 from mglru.study.try_.command import resolve
-from mglru.study.try_.experiment import Options, make_experiment
+from mglru.study.try_.experiment import TryOptions, make_experiment
 from mglru.study.try_.guest_files import Places, visible
 from support.guests import memcg, program_step, run_plan
 from support.runs import builds
@@ -35,7 +35,7 @@ from support.runs import builds
 pytestmark = pytest.mark.guest
 
 PYTHON = sys.executable
-OPTIONS = Options(limit=64 * MB, disk_size=80 * MB)
+OPTIONS = TryOptions(limit=64 * MB, disk_size=80 * MB)
 
 DATABASE = """
 import sqlite3
@@ -75,7 +75,7 @@ class Outcome:
 
     record: BootRecord
     output: bytes
-    options: Options
+    options: TryOptions
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -89,7 +89,7 @@ class Outcome:
 def attempt(
     tmp_path: Path,
     words: Sequence[str],
-    options: Options = OPTIONS,
+    options: TryOptions = OPTIONS,
     *,
     data: Path | None = None,
     boots: int = 1,
@@ -209,7 +209,7 @@ def test_how_a_command_ended_is_said(
 ) -> None:
     # A long wait makes many samples, which take real time.
     monkeypatch.setattr(trial, "SAMPLE_MS", {"virtual": 1000, "real": 1000})
-    changed = Options(**{**vars(OPTIONS), **options})
+    changed = TryOptions(**{**vars(OPTIONS), **options})
     (outcome,) = attempt(tmp_path, [line], changed)
     assert said in outcome.verdict()
     assert outcome.record.problems == []

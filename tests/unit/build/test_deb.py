@@ -13,7 +13,7 @@ from mglru.build import config as kconfig
 from mglru.build.deb import BYTES_AN_OPTION, expected_seconds, make_plan, options_on
 from mglru.build.deb_config import (
     NEEDED,
-    Configuration,
+    DebConfiguration,
     configure,
     from_file,
     of_this_machine,
@@ -90,7 +90,7 @@ def test_the_running_kernel(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_for() -> None:
-    debian, own = Configuration("Debian's", CONFIG), Configuration("mine", CONFIG, own=True)
+    debian, own = DebConfiguration("Debian's", CONFIG), DebConfiguration("mine", CONFIG, own=True)
     asked = requested(PLAIN, debian, "-mglru-next")
     assert asked.items() >= NEEDED.items()
     assert asked["LOCALVERSION"] == '"-mglru-next"'
@@ -102,11 +102,11 @@ def test_what_is_asked_for() -> None:
 @pytest.mark.parametrize("name", ["6.12+next%debug", "6.12@classic"])
 def test_kernels_that_are_not_for_users(name: str) -> None:
     with pytest.raises(UsageError, match="for the lab's own runs"):
-        requested(KernelId.parse(name), Configuration("", CONFIG), "-x")
+        requested(KernelId.parse(name), DebConfiguration("", CONFIG), "-x")
 
 
 def test_debug_info_goes_and_certificates_that_are_not_there(trees: tuple[Path, Path]) -> None:
-    configuration = Configuration("Debian's", CONFIG)
+    configuration = DebConfiguration("Debian's", CONFIG)
     asked = requested(PLAIN, configuration, "-x")
     text = configure(*trees, configuration, asked, make(trees))
     options = kconfig.parse(text)
@@ -122,14 +122,14 @@ def test_an_own_file_keeps_its_debug_info_and_certificates(trees: tuple[Path, Pa
     certificate = trees[1] / "debian/certs/debian-uefi-certs.pem"
     certificate.parent.mkdir(parents=True)
     certificate.touch()
-    own = Configuration("mine", CONFIG, own=True)
+    own = DebConfiguration("mine", CONFIG, own=True)
     options = kconfig.parse(configure(*trees, own, requested(PLAIN, own, "-x"), make(trees)))
     assert options["DEBUG_INFO_DWARF5"] == "y"
     assert options["SYSTEM_TRUSTED_KEYS"].startswith('"debian/certs/')
 
 
 def test_an_option_that_cannot_be_is_named(trees: tuple[Path, Path]) -> None:
-    own = Configuration("as in mine", CONFIG, own=True)
+    own = DebConfiguration("as in mine", CONFIG, own=True)
     asked = {**requested(PLAIN, own, "-x"), "FORBIDDEN": "y"}
     with pytest.raises(LabError, match=r"as in mine cannot have .*: CONFIG_FORBIDDEN$") as error:
         configure(*trees, own, asked, make(trees))
@@ -139,7 +139,7 @@ def test_an_option_that_cannot_be_is_named(trees: tuple[Path, Path]) -> None:
 
 def test_an_equal_configuration_is_left_alone(trees: tuple[Path, Path]) -> None:
     """Or make would build all of the kernel anew."""
-    own = Configuration("mine", CONFIG, own=True)
+    own = DebConfiguration("mine", CONFIG, own=True)
     asked = requested(PLAIN, own, "-x")
     configure(*trees, own, asked, make(trees))
     before = (trees[0] / ".config").stat().st_mtime_ns
@@ -156,7 +156,7 @@ def test_an_equal_configuration_is_left_alone(trees: tuple[Path, Path]) -> None:
 )
 def test_the_release_stands_beside_others(tmp_path: Path, name: str, release: str) -> None:
     source = Source("6.12", "6.12.99", "own", "digest", tmp_path)
-    plan = make_plan(KernelId.parse(name), source, Configuration("", CONFIG))
+    plan = make_plan(KernelId.parse(name), source, DebConfiguration("", CONFIG))
     assert plan.release == release
     assert plan.series == Series("6.12", ())
 
@@ -169,7 +169,7 @@ def test_guesses_grow_with_the_configuration() -> None:
 
 def test_what_to_do_with_it(tmp_path: Path) -> None:
     source = Source("6.12", "6.12.99", "own", "digest", tmp_path)
-    plan = make_plan(PLAIN, source, Configuration("", CONFIG))
+    plan = make_plan(PLAIN, source, DebConfiguration("", CONFIG))
     said = "\n".join(advice(plan, tmp_path / "linux-image-x.deb"))
     for part in ("apt install /", "grub-set-default", "grub-reboot", "apt remove", plan.release):
         assert part in said

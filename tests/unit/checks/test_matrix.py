@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mglru.checks.matrix.build import Side, Task, compile_side, stock_and_next
+from mglru.checks.matrix.build import MatrixTask, Side, compile_side, stock_and_next
 from mglru.checks.matrix.check import MatrixOutcome, check_matrix, compare
-from mglru.checks.matrix.config import ARCHES, Configuration, load_configurations
+from mglru.checks.matrix.config import ARCHES, MatrixConfiguration, load_configurations
 from mglru.checks.matrix.document import to_document
-from mglru.checks.matrix.messages import Message, new_messages, read_messages
+from mglru.checks.matrix.messages import CompilerMessage, new_messages, read_messages
 from mglru.checks.matrix.objects import enabled_objects, sources_of
 from mglru.cli.series.matrix import render
 from mglru.core.errors import ExitCode, LabError, UsageError
@@ -47,8 +47,8 @@ SOURCES = {
     "mm/one.c": "int one;\n",
     "mm/two.c": "int two;\n",
 }
-SWAP = Configuration("swap", "with swap", "x86_64", (("SWAP", "y"),))
-NO_SWAP = Configuration("swap-off", "without", "x86_64", (("SWAP", "n"),))
+SWAP = MatrixConfiguration("swap", "with swap", "x86_64", (("SWAP", "y"),))
+NO_SWAP = MatrixConfiguration("swap-off", "without", "x86_64", (("SWAP", "n"),))
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def series_of(tmp_path: Path, *changes: tuple[str, str, str]) -> Series:
     return load_series("6.12", forge.export(tmp_path / "patches"))
 
 
-def outcome_of(series: Series, source: Source, how: Configuration, ui: Ui) -> MatrixOutcome:
+def outcome_of(series: Series, source: Source, how: MatrixConfiguration, ui: Ui) -> MatrixOutcome:
     seen: list[MatrixOutcome] = []
     pairs = [stock_and_next(how, source, series)]
     found = check_matrix(pairs, lambda task: compile_side(task, ui), seen.append)
@@ -73,8 +73,8 @@ def outcome_of(series: Series, source: Source, how: Configuration, ui: Ui) -> Ma
     return found[0]
 
 
-def message(file: str, line: int, text: str) -> Message:
-    return Message(file, line, text, "")
+def message(file: str, line: int, text: str) -> CompilerMessage:
+    return CompilerMessage(file, line, text, "")
 
 
 # --- messages
@@ -177,7 +177,7 @@ def test_what_a_configuration_starts_from_decides_what_is_compiled(
     cache: Path, quiet: Ui, tmp_path: Path, source: Source
 ) -> None:
     series = series_of(tmp_path, ("int swap;", "int swap, more;", "mm/swap.c"))
-    plain = Configuration("plain", "", "x86_64", ())
+    plain = MatrixConfiguration("plain", "", "x86_64", ())
     everything = dataclasses.replace(plain, start="allmodconfig")
     assert outcome_of(series, source, plain, quiet).objects == 0
     assert outcome_of(series, source, everything, quiet).objects == 1
@@ -257,7 +257,7 @@ def test_an_option_that_cannot_be_had_is_the_configurations_problem(
 
 
 def test_an_interrupt_ends_the_check(tmp_path: Path, source: Source) -> None:
-    def interrupted(_task: Task) -> Side:
+    def interrupted(_task: MatrixTask) -> Side:
         raise LabError("interrupted", exit_code=ExitCode.INTERRUPTED)
 
     series = series_of(tmp_path, ("int two;", "int two, three;", "mm/two.c"))
@@ -269,7 +269,7 @@ def test_an_interrupt_ends_the_check(tmp_path: Path, source: Source) -> None:
 
 
 def test_table_and_document() -> None:
-    new = (Message("mm/a.c", 3, "warning: unused", "int a;"),)
+    new = (CompilerMessage("mm/a.c", 3, "warning: unused", "int a;"),)
     outcomes = (
         MatrixOutcome(SWAP, 30, 2),
         MatrixOutcome(NO_SWAP, 29, 2, new=new, failed=("mm/b.o",)),

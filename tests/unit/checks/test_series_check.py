@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mglru.checks.checkpatch import Finding, checkpatch, parse_output
+from mglru.checks.checkpatch import CheckpatchFinding, checkpatch, parse_output
 from mglru.checks.releases import tested
 from mglru.checks.series_check import (
     CheckLine,
@@ -200,7 +200,7 @@ def test_checkpatch_that_does_not_run(tmp_path: Path, source: Path) -> None:
 def test_output_of_checkpatch() -> None:
     output = "/tmp/0001-x.patch:45: WARNING:LONG_LINE: line length of 104 exceeds 100 columns\n"
     assert parse_output(output, "x") == (
-        Finding(45, "WARNING", "LONG_LINE", "line length of 104 exceeds 100 columns"),
+        CheckpatchFinding(45, "WARNING", "LONG_LINE", "line length of 104 exceeds 100 columns"),
     )
     assert parse_output("", "x") == ()
     with pytest.raises(LabError, match="unexpected"):

@@ -21,7 +21,7 @@ from mglru.checks.releases.attempt import (
     try_series,
 )
 from mglru.checks.releases.tested import describe_source, series_mark
-from mglru.checks.releases.trial import Trial
+from mglru.checks.releases.trial import ReleaseTrial
 from mglru.core import paths
 from mglru.core.cache import remove
 from mglru.core.errors import ExitCode, LabError
@@ -292,5 +292,5 @@ def test_what_was_tried_is_not_tried_again(
     (tmp_path / "6.12").mkdir()
     put(ENTRY.model_copy(update=made), tmp_path / "6.12")
     monkeypatch.setattr(paths, "PATCHES", tmp_path)
-    trial = Trial("6.12", series, quiet, build=True, boot=boot)
+    trial = ReleaseTrial("6.12", series, quiet, build=True, boot=boot)
     assert (trial.known(CANDIDATE) is not None) == known

@@ -10,11 +10,11 @@ import pytest
 from mglru.core.errors import UsageError
 from mglru.experiment.load import load_experiment, names
 from mglru.experiment.spec import Experiment, Step
-from mglru.guest.plan import Inputs, make_plan
+from mglru.guest.plan import PlanInputs, make_plan
 from mglru.guest.programs import programs
 from mglru.guest.steps import to_text
 
-INPUTS = Inputs(
+INPUTS = PlanInputs(
     program=lambda name: Path("/cache") / name,
     image=Path("/cache/image"),
     trace=Path("/cache/trace"),

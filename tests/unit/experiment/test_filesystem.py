@@ -11,11 +11,11 @@ from mglru.core.errors import UsageError
 from mglru.debian.packages import FILESYSTEMS, TEST
 from mglru.experiment.filesystem import MKFS, check_kernels
 from mglru.experiment.load import load_experiment
-from mglru.guest.plan import Inputs, make_plan
+from mglru.guest.plan import PlanInputs, make_plan
 from mglru.guest.steps import to_text
 from mglru.source.kernel_id import KernelId
 
-INPUTS = Inputs(
+INPUTS = PlanInputs(
     program=lambda name: Path("/guest") / name, image=Path("/disk.img"), trace=None, seed=1,
     symbols=(), classic=False,
 )  # fmt: skip
@@ -87,7 +87,7 @@ def test_a_kernel_without_it_is_told_before_it_is_built() -> None:
 def test_accesses_are_recorded_on_ext4_only(tmp_path: Path) -> None:
     experiment = load_experiment("read-twice", ["disk.filesystem=xfs"])
     with pytest.raises(UsageError, match="recorded"):
-        make_plan(experiment, Inputs(**{**vars(INPUTS), "recording": tmp_path}))
+        make_plan(experiment, PlanInputs(**{**vars(INPUTS), "recording": tmp_path}))
 
 
 def test_the_tests_have_the_programs() -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from pydantic import ValidationError
 
-from mglru.guest.events import Counters, Generations, Progress, Sample
+from mglru.guest.events import Counters, CounterSample, Generations, Progress
 from mglru.guest.timeline import make_timeline
 from mglru.results.model import json_text
 from mglru.results.timeline import Timeline
@@ -18,8 +18,8 @@ def snapshot(phase: str, clock_ns: int, **vmstat: int) -> Counters:
     return Counters(event="counters", phase=phase, clock_ns=clock_ns, vmstat=vmstat)
 
 
-def sample(clock_ns: int, some: int = 0, max_seq: int = 3, **vmstat: int) -> Sample:
-    return Sample.model_validate(
+def sample(clock_ns: int, some: int = 0, max_seq: int = 3, **vmstat: int) -> CounterSample:
+    return CounterSample.model_validate(
         {
             "event": "sample",
             "clock_ns": clock_ns,

@@ -24,7 +24,7 @@ from mglru.experiment.spec import Experiment
 from mglru.guest import channel
 from mglru.guest.counters import cpu_figures
 from mglru.guest.events import Counters
-from mglru.guest.plan import Inputs, make_plan
+from mglru.guest.plan import PlanInputs, make_plan
 from mglru.guest.programs import guest_program
 from mglru.guest.steps import NO_CGROUP, Environment, PlanStep, ReportLruGen, Run
 from mglru.machine import qemu
@@ -302,7 +302,7 @@ def test_where_sampling_takes_time_only_what_is_asked_for_is_sampled() -> None:
 
 
 def test_the_processors_time_is_counted_where_computing_takes_time() -> None:
-    inputs = Inputs(lambda name: Path("/", name), None, None, 1, (), classic=False)
+    inputs = PlanInputs(lambda name: Path("/", name), None, None, 1, (), classic=False)
     line = Environment("MGLRU_CPU", "1")
     assert line not in make_plan(load_experiment("memcg-create"), inputs)
     assert line in make_plan(MACHINES["qemu"].fit(load_experiment("memcg-create")), inputs)

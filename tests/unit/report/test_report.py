@@ -30,7 +30,7 @@ from mglru.report.charts.sweep import sweep_charts
 from mglru.report.charts.time import generation_charts, time_charts, tracks
 from mglru.report.charts.vega import VEGA_LITE, Chart
 from mglru.report.commands import command_of
-from mglru.report.inputs import Inputs, load_inputs
+from mglru.report.inputs import ReportInputs, load_inputs
 from mglru.report.picture import digest, picture, picture_dots
 from mglru.report.summary import summarise
 from mglru.results.compare import Named, compare
@@ -47,7 +47,7 @@ def everything() -> pages.Page:
 
 
 def page_of(*runs: RunResult) -> pages.Page:
-    inputs = Inputs(runs=[Named(f"file{at}", run) for at, run in enumerate(runs)])
+    inputs = ReportInputs(runs=[Named(f"file{at}", run) for at, run in enumerate(runs)])
     return pages.make_page(inputs, title="a title")
 
 
@@ -234,7 +234,7 @@ def test_patches_of_another_series_are_not_named() -> None:
 
 
 def test_a_page_of_a_waterfall_alone_has_no_empty_summary() -> None:
-    inputs = Inputs(waterfalls=[Named("steps", report_inputs.waterfall_run())])
+    inputs = ReportInputs(waterfalls=[Named("steps", report_inputs.waterfall_run())])
     text = pages.render(pages.make_page(inputs, title="steps"))
     assert "The effect of every patch" in text
     assert 'id="summary"' not in text

@@ -9,7 +9,7 @@ import pytest
 
 from mglru.core import stats
 from mglru.report import page
-from mglru.report.inputs import Inputs
+from mglru.report.inputs import ReportInputs
 from mglru.results import tables
 from mglru.results.baseline import baseline_of
 from mglru.results.compare import Comparison, Named, compare
@@ -85,7 +85,7 @@ def test_one_baseline_in_json_tables_and_pages(
         for c, cell in zip(comparison.columns, comparison.rows[0].cells, strict=True)
         if cell
     } == json_ratios
-    made = page.make_page(Inputs([Named("x", run)]), title="t")
+    made = page.make_page(ReportInputs([Named("x", run)]), title="t")
     assert made.summary.baseline == baseline
 
 

@@ -21,7 +21,7 @@ from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite.families import all_suites, families
 from mglru.study.suite.file import SuiteFile, load_old
-from mglru.study.suite.run import Plan
+from mglru.study.suite.run import SuitePlan
 from support.made_runs import made_info, made_run
 
 STEP = '[[steps]]\nlabel = "read"\nargv = ["/bin/true", "{lag}"]\n'
@@ -111,8 +111,8 @@ def test_a_family_without_a_quick_point_is_refused_for_quick(there: Path) -> Non
     assert "quick" in caught.value.next_step
 
 
-def plan(there: Path, kernels: str = "6.12,6.12+next", machine: str = "uml") -> Plan:
-    return Plan(families("harm", directory=there), parse_list(kernels), None, 1, (), machine)
+def plan(there: Path, kernels: str = "6.12,6.12+next", machine: str = "uml") -> SuitePlan:
+    return SuitePlan(families("harm", directory=there), parse_list(kernels), None, 1, (), machine)
 
 
 def test_what_the_machine_cannot_run_is_named_before_anything_is_built(there: Path) -> None:

@@ -20,7 +20,7 @@ from mglru.results.timeline import Timeline
 from mglru.run.boots import parallel_boots
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep import tables as sweep_tables
-from mglru.study.sweep.boots import Plan, check_same_sweep, known_boots, load_points
+from mglru.study.sweep.boots import SweepPlan, check_same_sweep, known_boots, load_points
 from mglru.study.sweep.file import Sweep, SweepFile
 from mglru.study.sweep.points import Settings, Value, axis_of, combinations, parse_vary
 from support import sweep_tools
@@ -104,8 +104,8 @@ def test_several_keys_make_the_product() -> None:
 
 def plan(
     *vary: str, experiment: str = "ycsb-b", fixed: tuple[str, ...] = (), seed: int = 1
-) -> Plan:
-    return Plan(experiment, parse_vary(vary, 3), read_settings(fixed), KERNELS, None, seed)
+) -> SweepPlan:
+    return SweepPlan(experiment, parse_vary(vary, 3), read_settings(fixed), KERNELS, None, seed)
 
 
 def test_every_point_is_an_experiment_with_its_settings() -> None:
@@ -132,7 +132,7 @@ def test_every_point_is_an_experiment_with_its_settings() -> None:
         (plan("disk.preset=nvme,tape"), "disk.preset"),
     ],
 )
-def test_points_that_cannot_be_are_refused_before_any_boot(bad: Plan, message: str) -> None:
+def test_points_that_cannot_be_are_refused_before_any_boot(bad: SweepPlan, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         load_points(bad)
 
@@ -206,7 +206,7 @@ def test_a_sweep_is_no_result_of_a_run(tmp_path: Path) -> None:
 
 def test_what_a_file_has_is_not_made_again() -> None:
     old = sweep_tools.sweep()
-    check_same_sweep(old, Plan("ycsb-b", VARY, (), KERNELS, None, 1), "s.json")
+    check_same_sweep(old, SweepPlan("ycsb-b", VARY, (), KERNELS, None, 1), "s.json")
     for point in old.points:
         assert known_boots(old, point.settings, info(point.settings), "s.json") == point.run.raw
     del old.points[1:]
@@ -217,12 +217,15 @@ def test_what_a_file_has_is_not_made_again() -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Plan("ycsb-a", VARY, (), KERNELS, None, 1), "experiment was ycsb-b, is now ycsb-a"),
-        (Plan("ycsb-b", VARY, (), ["6.12"], None, 1), "--kernels was 6.12,6.12+next"),
-        (Plan("ycsb-b", {"limit": ["8M", "9M"]}, (), KERNELS, None, 1), "--vary was limit=8M,32M"),
+        (SweepPlan("ycsb-a", VARY, (), KERNELS, None, 1), "experiment was ycsb-b, is now ycsb-a"),
+        (SweepPlan("ycsb-b", VARY, (), ["6.12"], None, 1), "--kernels was 6.12,6.12+next"),
+        (
+            SweepPlan("ycsb-b", {"limit": ["8M", "9M"]}, (), KERNELS, None, 1),
+            "--vary was limit=8M,32M",
+        ),
     ],
 )
-def test_a_file_of_other_arguments_is_refused(other: Plan, message: str) -> None:
+def test_a_file_of_other_arguments_is_refused(other: SweepPlan, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)) as caught:
         check_same_sweep(sweep_tools.sweep(), other, "s.json")
     assert "--anew" in caught.value.next_step

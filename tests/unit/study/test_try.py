@@ -25,11 +25,11 @@ from mglru.study.try_ import ending as verdict
 from mglru.study.try_ import experiment as trial
 from mglru.study.try_ import output as program_output
 from mglru.study.try_.command import Command, resolve
-from mglru.study.try_.experiment import Options, make_experiment, parse_environment, parse_swap
+from mglru.study.try_.experiment import TryOptions, make_experiment, parse_environment, parse_swap
 from mglru.study.try_.guest_files import WORK_DIRECTORY, Places, visible
 
 COMMAND = Command(shown="true", program="/bin/true", arguments=("true",), search_path="/bin")
-OPTIONS = Options(limit=64 * MB)
+OPTIONS = TryOptions(limit=64 * MB)
 # What guest/tools/command.c reports of a command that did well.
 GOOD = {
     "exit_status": 0.0,
@@ -334,7 +334,7 @@ def test_old_copies_are_forgotten_recent_ones_are_not(tmp_path: Path) -> None:
 
 def test_the_guest_has_the_memory_that_disk_limit_and_swap_need(cache: Path) -> None:
     content = Content(digest="x", bytes=1000 * MB, entries=10)
-    options = Options(limit=64 * MB, swap=Swap(zram_mb=128), disk="hdd")
+    options = TryOptions(limit=64 * MB, swap=Swap(zram_mb=128), disk="hdd")
     experiment = make_experiment(COMMAND, options, Path("/data"), content)
     assert experiment.dataset
     assert experiment.dataset.size_mb > 2 * 1000
@@ -347,22 +347,22 @@ def test_the_same_command_is_the_same_experiment_wherever_the_data_lies(cache: P
     content = Content(digest="x", bytes=MB, entries=1)
     experiments = [make_experiment(COMMAND, OPTIONS, Path(p), content) for p in ("/a", "/b")]
     assert experiments[0].sha256 == experiments[1].sha256
-    other = make_experiment(COMMAND, Options(limit=64 * MB, environment={"A": "1"}), None)
+    other = make_experiment(COMMAND, TryOptions(limit=64 * MB, environment={"A": "1"}), None)
     assert other.sha256 != experiments[0].sha256
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (Options(limit=100 << 10), "too small to start any program"),
-        (Options(limit=MB, disk_size=8 * MB), "--disk-size: 8M is too small"),
-        (Options(limit=MB, memory=64 * MB), "--memory: 64M is too small"),
-        (Options(limit=MB, disk_size=1 << 40), "at most 64G"),
-        (Options(limit=1 << 40), "at most 64G"),
+        (TryOptions(limit=100 << 10), "too small to start any program"),
+        (TryOptions(limit=MB, disk_size=8 * MB), "--disk-size: 8M is too small"),
+        (TryOptions(limit=MB, memory=64 * MB), "--memory: 64M is too small"),
+        (TryOptions(limit=MB, disk_size=1 << 40), "at most 64G"),
+        (TryOptions(limit=1 << 40), "at most 64G"),
     ],
 )
 def test_sizes_that_do_not_fit_together_are_refused(
-    cache: Path, options: Options, message: str
+    cache: Path, options: TryOptions, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         make_experiment(COMMAND, options, None, Content(digest="x", bytes=10 * MB, entries=1))
@@ -448,7 +448,7 @@ def test_a_command_that_hangs_in_virtual_time_may_spin() -> None:
     (found,) = verdict.judge(busy, b"", OPTIONS)
     assert "the guest's clock: 40 s" in str(found)
     assert "spins" not in str(found)
-    (found,) = verdict.judge(hung, b"", Options(limit=64 * MB, time="real"))
+    (found,) = verdict.judge(hung, b"", TryOptions(limit=64 * MB, time="real"))
     assert "--time real" not in str(found)
 
 
@@ -476,7 +476,7 @@ def test_what_is_odd_but_no_failure_is_remarked(metrics: Mapping[str, float], te
 def test_why_kernels_may_not_differ_is_noted() -> None:
     (note,) = verdict.general([record({"elapsed_seconds": 0.002})], OPTIONS)
     assert "computing takes none" in note
-    real = Options(limit=64 * MB, time="real")
+    real = TryOptions(limit=64 * MB, time="real")
     assert verdict.general([record({"elapsed_seconds": 0.002})], real) == []
     (note,) = verdict.general([record({"memory_peak_mb": 20.0})], OPTIONS)
     assert "never reached (at most 19.1M of 64M)" in note

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from mglru.build import config as kconfig
 from mglru.build.recipe import compiler_version
-from mglru.checks.matrix.config import Configuration
-from mglru.checks.matrix.messages import Message, read_messages
+from mglru.checks.matrix.config import MatrixConfiguration
+from mglru.checks.matrix.messages import CompilerMessage, read_messages
 from mglru.checks.matrix.objects import enabled_objects, sources_of
 from mglru.core import process
 from mglru.core.cache import made
@@ -47,11 +47,11 @@ class Side:
 
     objects: tuple[str, ...]
     failed: tuple[str, ...]
-    messages: tuple[Message, ...]
+    messages: tuple[CompilerMessage, ...]
 
 
 @dataclass(frozen=True)
-class Task:
+class MatrixTask:
     """What to compile.
 
     Attributes:
@@ -61,7 +61,7 @@ class Task:
         touched: the files that the whole series touches.
     """
 
-    configuration: Configuration
+    configuration: MatrixConfiguration
     source: Source
     series: Series
     touched: tuple[str, ...]
@@ -89,18 +89,18 @@ class Task:
 
 
 def stock_and_next(
-    configuration: Configuration, source: Source, series: Series
-) -> tuple[Task, Task]:
+    configuration: MatrixConfiguration, source: Source, series: Series
+) -> tuple[MatrixTask, MatrixTask]:
     """Return the two tasks of a configuration: the source as it is, and with the series."""
     touched = touched_files(series.patches)
     stock = Series(series.base, (), left_out=series.patches)
     return (
-        Task(configuration, source, stock, touched),
-        Task(configuration, source, series, touched),
+        MatrixTask(configuration, source, stock, touched),
+        MatrixTask(configuration, source, series, touched),
     )
 
 
-def compile_side(task: Task, ui: Ui) -> Side:
+def compile_side(task: MatrixTask, ui: Ui) -> Side:
     """Compile a task's objects with W=1 and sparse, or return what the cache knows of it.
 
     Raises:
@@ -116,11 +116,11 @@ def compile_side(task: Task, ui: Ui) -> Side:
 
 def _read(path: Path) -> Side:
     fields = json.loads(path.read_text())
-    messages = tuple(Message(**message) for message in fields["messages"])
+    messages = tuple(CompilerMessage(**message) for message in fields["messages"])
     return Side(tuple(fields["objects"]), tuple(fields["failed"]), messages)
 
 
-def _compile(task: Task, ui: Ui) -> Side:
+def _compile(task: MatrixTask, ui: Ui) -> Side:
     trees = cache_dir("trees", f"{task.source.base}-{task.source.digest[:8]}")
     output = trees / f"matrix-{task.configuration.name}-{task.side}"
     with locked(output), _sources(task, trees / "matrix-sources") as tree:
@@ -136,7 +136,7 @@ def _compile(task: Task, ui: Ui) -> Side:
 
 
 @contextlib.contextmanager
-def _sources(task: Task, patched: Path) -> Iterator[Path]:
+def _sources(task: MatrixTask, patched: Path) -> Iterator[Path]:
     """Give the tree to compile: stock's pristine one, or the one that all configurations share.
 
     Nobody else gives the latter another series meanwhile.
@@ -150,7 +150,7 @@ def _sources(task: Task, patched: Path) -> Iterator[Path]:
 
 
 def _make_all(
-    configuration: Configuration, tree: Path, output: Path, touched: tuple[str, ...]
+    configuration: MatrixConfiguration, tree: Path, output: Path, touched: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...]]:
     """Configure, prepare and compile; return what was printed, and the objects."""
     make = _make_command(configuration, tree, output)
@@ -177,7 +177,7 @@ def _make_all(
     return prepare + log, objects
 
 
-def _make_command(configuration: Configuration, tree: Path, output: Path) -> list[str]:
+def _make_command(configuration: MatrixConfiguration, tree: Path, output: Path) -> list[str]:
     compiler = f"{configuration.cross}gcc"
     command = ["make", "-C", str(tree), f"O={output}", f"ARCH={configuration.arch}"]
     if configuration.cross:

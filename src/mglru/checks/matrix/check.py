@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mglru.checks.matrix.build import Side, Task
-from mglru.checks.matrix.config import Configuration
-from mglru.checks.matrix.messages import Message, new_messages
+from mglru.checks.matrix.build import MatrixTask, Side
+from mglru.checks.matrix.config import MatrixConfiguration
+from mglru.checks.matrix.messages import CompilerMessage, new_messages
 from mglru.core.errors import ExitCode, LabError
 
 
@@ -26,10 +26,10 @@ class MatrixOutcome:
         problem: why nothing could be compiled; empty if it could.
     """
 
-    configuration: Configuration
+    configuration: MatrixConfiguration
     objects: int = 0
     stock: int = 0
-    new: tuple[Message, ...] = ()
+    new: tuple[CompilerMessage, ...] = ()
     failed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     problem: tuple[str, ...] = ()
@@ -46,8 +46,8 @@ class MatrixOutcome:
 
 
 def check_matrix(
-    pairs: Sequence[tuple[Task, Task]],
-    compile_task: Callable[[Task], Side],
+    pairs: Sequence[tuple[MatrixTask, MatrixTask]],
+    compile_task: Callable[[MatrixTask], Side],
     report: Callable[[MatrixOutcome], None],
 ) -> tuple[MatrixOutcome, ...]:
     """Compile each configuration of stock and patched source, and compare.
@@ -68,7 +68,9 @@ def check_matrix(
     return tuple(outcomes)
 
 
-def _outcome(stock: Task, patched: Task, compile_task: Callable[[Task], Side]) -> MatrixOutcome:
+def _outcome(
+    stock: MatrixTask, patched: MatrixTask, compile_task: Callable[[MatrixTask], Side]
+) -> MatrixOutcome:
     try:
         before, after = compile_task(stock), compile_task(patched)
     except LabError as error:
@@ -78,7 +80,7 @@ def _outcome(stock: Task, patched: Task, compile_task: Callable[[Task], Side]) -
     return compare(patched.configuration, before, after)
 
 
-def compare(configuration: Configuration, stock: Side, patched: Side) -> MatrixOutcome:
+def compare(configuration: MatrixConfiguration, stock: Side, patched: Side) -> MatrixOutcome:
     """Return what the series adds to what stock says."""
     return MatrixOutcome(
         configuration,

@@ -46,7 +46,7 @@ EVERYTHING = {name: packages.DEB[name] for name in ("libelf-dev", "libssl-dev")}
 
 
 @dataclass(frozen=True)
-class Configuration:
+class MatrixConfiguration:
     """One of them.
 
     Attributes:
@@ -79,7 +79,7 @@ class Configuration:
 
 def load_configurations(
     only: Sequence[str] = (), directory: Path = KCONFIG
-) -> tuple[Configuration, ...]:
+) -> tuple[MatrixConfiguration, ...]:
     """Read the configurations, in the order of their names.
 
     Args:
@@ -99,7 +99,7 @@ def load_configurations(
     return tuple(_read(files[name], common) for name in files if not only or name in only)
 
 
-def _read(path: Path, common: Mapping[str, str]) -> Configuration:
+def _read(path: Path, common: Mapping[str, str]) -> MatrixConfiguration:
     text = path.read_text()
     arch = _ARCH.search(text)
     if not arch or arch[1] not in ARCHES:
@@ -111,6 +111,6 @@ def _read(path: Path, common: Mapping[str, str]) -> Configuration:
     start = found[1] if (found := _FROM.search(text)) else kconfig.NOTHING
     shared = common if start == kconfig.NOTHING else {}
     options = {**shared, **kconfig.parse(text)}
-    return Configuration(
+    return MatrixConfiguration(
         path.stem, about[1] if about else "", arch[1], tuple(sorted(options.items())), start
     )

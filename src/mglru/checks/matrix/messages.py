@@ -18,7 +18,7 @@ _NUMBERS = re.compile(r"(?<=:)\d+(?::\d+)?\b")
 
 
 @dataclass(frozen=True)
-class Message:
+class CompilerMessage:
     """One message.
 
     Attributes:
@@ -43,7 +43,7 @@ class Message:
         return self.file, _NUMBERS.sub("", self.text)
 
 
-def read_messages(log: str, tree: Path, output: Path) -> tuple[Message, ...]:
+def read_messages(log: str, tree: Path, output: Path) -> tuple[CompilerMessage, ...]:
     """Return the messages of a build log, each once, in the order of files and lines.
 
     Args:
@@ -57,7 +57,8 @@ def read_messages(log: str, tree: Path, output: Path) -> tuple[Message, ...]:
         if (match := _MESSAGE.match(line))
     }
     return tuple(
-        Message(file, line, text, _line_of(tree / file, line)) for file, line, text in sorted(found)
+        CompilerMessage(file, line, text, _line_of(tree / file, line))
+        for file, line, text in sorted(found)
     )
 
 
@@ -75,7 +76,9 @@ def _line_of(path: Path, number: int) -> str:
     return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
 
-def new_messages(stock: Iterable[Message], patched: Sequence[Message]) -> tuple[Message, ...]:
+def new_messages(
+    stock: Iterable[CompilerMessage], patched: Sequence[CompilerMessage]
+) -> tuple[CompilerMessage, ...]:
     """Return the messages that the patched tree has more of, wherever their lines are now.
 
     If a file has one message more of a text that stock has, too, all of that text are named: which

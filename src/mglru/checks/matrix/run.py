@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mglru.checks.matrix.build import compile_side, stock_and_next
 from mglru.checks.matrix.check import MatrixOutcome, check_matrix
-from mglru.checks.matrix.config import Configuration, load_configurations
+from mglru.checks.matrix.config import MatrixConfiguration, load_configurations
 from mglru.checks.matrix.document import MatrixFile, to_document
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
@@ -58,7 +58,7 @@ def _one(bases: Sequence[str]) -> str:
     return bases[0] if bases else SERIES_BASES[0]
 
 
-def _packages(configurations: Sequence[Configuration]) -> dict[str, str]:
+def _packages(configurations: Sequence[MatrixConfiguration]) -> dict[str, str]:
     needed = dict(packages.MATRIX)
     for configuration in configurations:
         needed |= configuration.packages

@@ -10,7 +10,7 @@ from pathlib import Path
 from mglru.checks.releases import file as tested_file
 from mglru.checks.releases.attempt import SUITES, Candidate, candidates, package_name
 from mglru.checks.releases.tested import Tested, tested_versions
-from mglru.checks.releases.trial import Trial
+from mglru.checks.releases.trial import ReleaseTrial
 from mglru.core import paths
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
@@ -20,7 +20,7 @@ from mglru.source.kernel_id import KernelId
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedTrial:
     """What is to be tried.
 
     Attributes:
@@ -44,7 +44,7 @@ class Wanted:
     dry_run: bool = False
 
 
-def try_versions(wanted: Wanted, ui: Ui) -> list[Tested]:
+def try_versions(wanted: WantedTrial, ui: Ui) -> list[Tested]:
     """Try a series on the versions that Debian offers, and record each as soon as it was tried.
 
     Raises:
@@ -56,7 +56,9 @@ def try_versions(wanted: Wanted, ui: Ui) -> list[Tested]:
     present = _present(wanted.suites, ui)
     found = _chosen(wanted, present)
     ui.note(f"{package_name(wanted.base)}: " + ", ".join(each.version for each in found))
-    trial = Trial(wanted.base, series, ui, build=wanted.build, boot=wanted.boot and wanted.build)
+    trial = ReleaseTrial(
+        wanted.base, series, ui, build=wanted.build, boot=wanted.boot and wanted.build
+    )
     entries = []
     for candidate in found:
         entry = None if wanted.again else trial.known(candidate)
@@ -84,7 +86,7 @@ def _present(wanted: Sequence[str], ui: Ui) -> list[str]:
     return present
 
 
-def _chosen(wanted: Wanted, present: Sequence[str]) -> list[Candidate]:
+def _chosen(wanted: WantedTrial, present: Sequence[str]) -> list[Candidate]:
     """Return what to try.
 
     Raises:

@@ -27,7 +27,7 @@ from mglru.source.trees import Source, get_source
 EXPERIMENT = "memcg-stress"
 
 
-class Trial:
+class ReleaseTrial:
     """Trying one series on candidates.
 
     Args:

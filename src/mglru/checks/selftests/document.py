@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from mglru.checks.selftests.run import KernelRun, Row, compare, new_problems
+from mglru.checks.selftests.run import CaseRow, KernelRun, compare, new_problems
 from mglru.results.output_file import OutputFile
 
 
@@ -41,6 +41,6 @@ def to_document(runs: Sequence[KernelRun]) -> dict[str, object]:
     }
 
 
-def passed(runs: Sequence[KernelRun], rows: Sequence[Row]) -> bool:
+def passed(runs: Sequence[KernelRun], rows: Sequence[CaseRow]) -> bool:
     """Whether no kernel is worse than the first, and something was run."""
     return bool(rows) and not any(row.regressed for row in rows) and not new_problems(runs)

@@ -167,11 +167,11 @@ def run_selftests(session: Session, kernel: KernelId, programs: Mapping[str, Pat
 def _plan(programs: Mapping[str, Path], image: Path) -> Iterator[PlanStep]:
     yield from (steps.ReportLruGen(), steps.Cgroup(2))
     yield from disk_steps(image, DISK_MB, Disk(completion_us=0, mbps=0))
-    yield from (steps.Disk(_SWAP, SWAP_MB), steps.SwapOn(f"/dev/{_SWAP}"))
-    yield steps.Counters("begin")
+    yield from (steps.MakeDisk(_SWAP, SWAP_MB), steps.SwapOn(f"/dev/{_SWAP}"))
+    yield steps.ReportCounters("begin")
     for name, program in programs.items():
         yield steps.Run(name, NO_CGROUP, ("/bin/sh", "-c", _script(name, program)))
-    yield steps.Counters("end")
+    yield steps.ReportCounters("end")
 
 
 def _script(name: str, program: Path) -> str:
@@ -196,7 +196,7 @@ def read_output(
 
 
 @dataclass(frozen=True)
-class Row:
+class CaseRow:
     """One case on all kernels.
 
     Attributes:
@@ -230,7 +230,7 @@ def merge_runs(run: KernelRun, again: KernelRun) -> KernelRun:
     )
 
 
-def compare(runs: Sequence[KernelRun]) -> tuple[Row, ...]:
+def compare(runs: Sequence[KernelRun]) -> tuple[CaseRow, ...]:
     """Return every case of every program, kernels beside one another."""
     names = dict.fromkeys(
         (program, case.name)
@@ -242,7 +242,7 @@ def compare(runs: Sequence[KernelRun]) -> tuple[Row, ...]:
         {(program, case.name): case.result for program in run.cases for case in run.cases[program]}
         for run in runs
     ]
-    return tuple(Row(*name, tuple(cases.get(name) for cases in found)) for name in names)
+    return tuple(CaseRow(*name, tuple(cases.get(name) for cases in found)) for name in names)
 
 
 def new_problems(runs: Sequence[KernelRun]) -> list[str]:

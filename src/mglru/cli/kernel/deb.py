@@ -16,7 +16,7 @@ from mglru.core.errors import LabError, UsageError
 from mglru.source.kernel_id import KernelId
 
 if TYPE_CHECKING:
-    from mglru.build.deb import Packages, Plan
+    from mglru.build.deb import DebPackages, DebPlan
 
 DEFAULT = "6.12+next"
 
@@ -75,7 +75,7 @@ def _check_output(output: Path) -> None:
         raise UsageError(f"--output {output} cannot be written", next_step="name another directory")
 
 
-def _copied(made: Packages, output: Path) -> list[str]:
+def _copied(made: DebPackages, output: Path) -> list[str]:
     """Copy the packages, each all or nothing, and return a line for each."""
     from mglru.core.files import replacing
 
@@ -94,7 +94,7 @@ def _copied(made: Packages, output: Path) -> list[str]:
     return lines
 
 
-def advice(plan: Plan, image: Path) -> Sequence[str]:
+def advice(plan: DebPlan, image: Path) -> Sequence[str]:
     """Return the commands that install the kernel, boot it once, and go back."""
     menu = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux"
     package = f"linux-image-{plan.release}"

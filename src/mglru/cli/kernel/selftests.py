@@ -16,7 +16,7 @@ from mglru.source.kernel_id import parse_list
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mglru.checks.selftests.run import KernelRun, Row
+    from mglru.checks.selftests.run import CaseRow, KernelRun
     from mglru.checks.selftests.tap import Result
 
 KERNELS = "6.12,6.12+next"
@@ -119,11 +119,11 @@ def _word(result: Result | None) -> str:
     return {Result.FAILED: "FAIL", None: "-"}.get(result, str(result))
 
 
-def _cases(rows: Sequence[Row]) -> list[list[str]]:
+def _cases(rows: Sequence[CaseRow]) -> list[list[str]]:
     return [[row.program, row.case, *map(_word, row.results)] for row in rows]
 
 
-def _programs(rows: Sequence[Row], kernels: int) -> list[list[str]]:
+def _programs(rows: Sequence[CaseRow], kernels: int) -> list[list[str]]:
     """Return a line a program: how many of its cases passed, failed, were skipped."""
     lines = []
     for program in dict.fromkeys(row.program for row in rows):

@@ -100,13 +100,13 @@ def waterfall(
     from mglru.core.ui import Ui
     from mglru.results.output_file import STDOUT
     from mglru.study.waterfall import make_waterfall
-    from mglru.study.waterfall_run import Wanted, run_waterfalls
+    from mglru.study.waterfall_run import WantedWaterfall, run_waterfalls
 
     def show(result: RunResult) -> None:
         if json_file != STDOUT:
             _show(make_waterfall(result), metrics)
 
-    wanted = Wanted(
+    wanted = WantedWaterfall(
         names,
         base,
         parts=parts,

@@ -50,11 +50,11 @@ def tested(
     """
     from rich.console import Console
 
-    from mglru.checks.releases.run import Wanted, try_versions
+    from mglru.checks.releases.run import WantedTrial, try_versions
     from mglru.core.ui import Ui
 
     rows = try_versions(
-        Wanted(
+        WantedTrial(
             base,
             suites,
             versions,

@@ -137,7 +137,7 @@ def sweep(
     from mglru.experiment.load import load_experiment
     from mglru.results.baseline import baseline_of
     from mglru.results.output_file import STDOUT
-    from mglru.study.sweep.boots import Plan
+    from mglru.study.sweep.boots import SweepPlan
     from mglru.study.sweep.points import parse_vary
     from mglru.study.sweeper import Sweeper, make_sweep, old_sweep
 
@@ -146,7 +146,7 @@ def sweep(
     vary = parse_vary(varied, points)
     chosen = parse_list(kernels or ",".join(load_experiment(name).kernels))
     ids = [str(kernel) for kernel in chosen]
-    plan = Plan(name, vary, settings, ids, boots, seed, ids[0] if kernels else "")
+    plan = SweepPlan(name, vary, settings, ids, boots, seed, ids[0] if kernels else "")
     sweeper = Sweeper(plan, chosen, own_sources, scheduler, ui)
     if plot:
         _check_plot(plot)

@@ -14,7 +14,7 @@ from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import BootRecord, RunResult, series_of
 from mglru.series.state import MARK, is_of_another_state
 from mglru.source.kernel_id import KernelId
-from mglru.study.suite.measures import MEASURES, Figure, figures
+from mglru.study.suite.measures import MEASURES, HarmFigure, figures
 
 # From here on it is harm, unless --allow says otherwise: what the lab can tell from chance.
 ALLOWED = 1.02
@@ -242,7 +242,9 @@ def _good_values(run: RunResult, metric: str, kernel: str) -> dict[int, float]:
     return {seeds[boot]: value for boot, value in kept.items()}
 
 
-def _ratio(run: RunResult, figure: Figure, subject: str, references: Sequence[str]) -> Worst | None:
+def _ratio(
+    run: RunResult, figure: HarmFigure, subject: str, references: Sequence[str]
+) -> Worst | None:
     ours = figure.costs(_good_values(run, figure.metric, subject))
     theirs = {
         kernel: costs

@@ -33,7 +33,7 @@ _EVERY_TAIL = re.compile(r"(^|_)p99_(us|ms)$")
 
 
 @dataclass(frozen=True)
-class Figure:
+class HarmFigure:
     """One metric as harm: the higher the worse.
 
     Attributes:
@@ -59,7 +59,7 @@ class Figure:
         return {boot: self.cost(value) for boot, value in values.items()}
 
 
-def figures(run: RunResult) -> list[Figure]:
+def figures(run: RunResult) -> list[HarmFigure]:
     """Return the figures of a run that are looked at.
 
     Pages read are the guest's pgpgin (kB); a headline pgsteal (pages) counts as read. Pages
@@ -70,30 +70,33 @@ def figures(run: RunResult) -> list[Figure]:
     """
     there = set(run.metric_names())
     written = "written_kb" if "written_kb" in there else "pgpgout"
-    fixed = [Figure(READ, "pgpgin", READ_FLOOR_KB), Figure(WRITTEN, written, WRITTEN_FLOOR_KB)]
+    fixed = [
+        HarmFigure(READ, "pgpgin", READ_FLOOR_KB),
+        HarmFigure(WRITTEN, written, WRITTEN_FLOOR_KB),
+    ]
     shown = [figure for headline in run.headline if (figure := _headline(headline))]
     if any(headline.name == WHOLE_RUN for headline in run.headline):
         shown = [f for f in shown if f.measure != SECONDS or f.metric == WHOLE_RUN]
     kinds = {figure.measure for figure in shown}
     if SECONDS not in kinds:
-        fixed.append(Figure(SECONDS, WHOLE_RUN, SECONDS_FLOOR))
+        fixed.append(HarmFigure(SECONDS, WHOLE_RUN, SECONDS_FLOOR))
     if TAIL not in kinds:
         fixed += [_tail(name) for name in sorted(there) if _EVERY_TAIL.search(name)]
     return [figure for figure in (*fixed, *shown) if figure.metric in there]
 
 
-def _headline(headline: Headline) -> Figure | None:
+def _headline(headline: Headline) -> HarmFigure | None:
     if headline.name == EVICTED:
-        return Figure(READ, EVICTED, EVICTED_FLOOR_PAGES)
+        return HarmFigure(READ, EVICTED, EVICTED_FLOOR_PAGES)
     if headline.better == "higher":
         if _RATE.search(headline.name):
-            return Figure(SECONDS, headline.name, 0, rate=True)
+            return HarmFigure(SECONDS, headline.name, 0, rate=True)
         return None
     if _SECONDS.search(headline.name):
-        return Figure(SECONDS, headline.name, SECONDS_FLOOR)
+        return HarmFigure(SECONDS, headline.name, SECONDS_FLOOR)
     return _tail(headline.name) if _TAIL.search(headline.name) else None
 
 
-def _tail(metric: str) -> Figure:
+def _tail(metric: str) -> HarmFigure:
     unit = 1.0 if metric.endswith("_us") else 1e-3
-    return Figure(TAIL, metric, TAIL_FLOOR_US * unit)
+    return HarmFigure(TAIL, metric, TAIL_FLOOR_US * unit)

@@ -23,7 +23,7 @@ from mglru.study.suite.file import SuiteFile
 
 
 @dataclass(frozen=True)
-class Plan:
+class SuitePlan:
     """All that a suite's run was asked for.
 
     Attributes:
@@ -71,7 +71,7 @@ def _with_options(kernel: KernelId, point: Experiment) -> KernelId:
     return replace(kernel, options=tuple(sorted({*kernel.options, *common})))
 
 
-def check_machine(plan: Plan) -> None:
+def check_machine(plan: SuitePlan) -> None:
     """Make sure that the machine can run every point.
 
     Raises:
@@ -92,12 +92,12 @@ def check_machine(plan: Plan) -> None:
         )
 
 
-def prepare(plan: Plan, session: Session) -> list[Prepared]:
+def prepare(plan: SuitePlan, session: Session) -> list[Prepared]:
     """Return every point with its boots, when all that they need has been made."""
     return [_prepare(plan, point, session) for point in plan.points]
 
 
-def _prepare(plan: Plan, experiment: Experiment, session: Session) -> Prepared:
+def _prepare(plan: SuitePlan, experiment: Experiment, session: Session) -> Prepared:
     own = plan.kernels_of(experiment)
     return session.prepare(
         experiment,
@@ -210,7 +210,7 @@ def _in_least_memory(experiment: Experiment) -> Experiment:
 
 
 def make_missing(
-    plan: Plan,
+    plan: SuitePlan,
     suite: str,
     own: Sequence[Path],
     file: SuiteFile,

@@ -20,7 +20,7 @@ from mglru.study.sweep.points import Settings, Value, combinations, describe
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """All that a sweep was asked for.
 
     Attributes:
@@ -64,7 +64,7 @@ class Engine(Protocol):
         """
 
 
-def load_points(plan: Plan) -> list[tuple[Settings, Experiment]]:
+def load_points(plan: SweepPlan) -> list[tuple[Settings, Experiment]]:
     """Return every point with the experiment that it is.
 
     Raises:
@@ -82,12 +82,12 @@ def load_points(plan: Plan) -> list[tuple[Settings, Experiment]]:
     ]
 
 
-def settings_at(plan: Plan, settings: Settings) -> list[Setting]:
+def settings_at(plan: SweepPlan, settings: Settings) -> list[Setting]:
     """Return all settings of a point: what is fixed, and what is varied."""
     return [*plan.fixed, *from_record(settings)]
 
 
-def check_same_sweep(old: Sweep, plan: Plan, path: str) -> None:
+def check_same_sweep(old: Sweep, plan: SweepPlan, path: str) -> None:
     """Refuse to go on in a file that was made by other arguments.
 
     Raises:

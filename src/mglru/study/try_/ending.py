@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mglru.core.sizes import shown
 from mglru.results.model import BootRecord
-from mglru.study.try_.experiment import OUTPUT_LIMIT, VIRTUAL_PATIENCE, Options
+from mglru.study.try_.experiment import OUTPUT_LIMIT, VIRTUAL_PATIENCE, TryOptions
 
 _DISK_FULL = re.compile(rb"No space left on device|disk is full|ENOSPC|disk full", re.IGNORECASE)
 _OVER_LIMIT = "killed after its limit"
@@ -45,7 +45,7 @@ class Verdict:
         return f"{self.text}; {self.next_step}" if self.next_step else self.text
 
 
-def judge(record: BootRecord, output: bytes, options: Options) -> list[Verdict]:
+def judge(record: BootRecord, output: bytes, options: TryOptions) -> list[Verdict]:
     """Say how the command ended in a boot, and what is worth knowing about it.
 
     Args:
@@ -60,7 +60,7 @@ def judge(record: BootRecord, output: bytes, options: Options) -> list[Verdict]:
     return [*verdicts, *_remarks(record, failed=bool(verdicts))]
 
 
-def _unfinished(record: BootRecord, options: Options) -> Verdict:
+def _unfinished(record: BootRecord, options: TryOptions) -> Verdict:
     if not any(_OVER_LIMIT in problem for problem in record.problems):
         why = "; ".join(record.problems) or "the guest did not finish"
         return Verdict(failed=True, text=f"did not come to its end: {why}")
@@ -82,7 +82,7 @@ def _unfinished(record: BootRecord, options: Options) -> Verdict:
     )
 
 
-def _failure(record: BootRecord, output: bytes, options: Options) -> Verdict | None:
+def _failure(record: BootRecord, output: bytes, options: TryOptions) -> Verdict | None:
     metrics = record.metrics
     status = int(metrics["exit_status"])
     if error := int(metrics.get("exec_errno", 0)):
@@ -92,7 +92,7 @@ def _failure(record: BootRecord, output: bytes, options: Options) -> Verdict | N
     return _bad_end(status, record, output, options) if status else None
 
 
-def _bad_end(status: int, record: BootRecord, output: bytes, options: Options) -> Verdict:
+def _bad_end(status: int, record: BootRecord, output: bytes, options: TryOptions) -> Verdict:
     metrics = record.metrics
     if metrics.get("oom_kill"):
         return _out_of_memory(record, output, options)
@@ -117,7 +117,7 @@ def _returned(status: int) -> Verdict:
     return Verdict(failed=True, text=text, next_step=hint)
 
 
-def _timed_out(options: Options) -> Verdict:
+def _timed_out(options: TryOptions) -> Verdict:
     if options.time == "real":
         text = f"had not ended after {options.timeout:g} s, and was killed"
         return Verdict(failed=True, text=text, next_step="give it longer: --timeout SECONDS")
@@ -130,7 +130,7 @@ def _timed_out(options: Options) -> Verdict:
     )
 
 
-def _out_of_memory(record: BootRecord, output: bytes, options: Options) -> Verdict:
+def _out_of_memory(record: BootRecord, output: bytes, options: TryOptions) -> Verdict:
     killed = int(record.metrics["oom_kill"])
     text = (
         f"was killed for want of memory (limit {shown(options.limit)})"
@@ -173,7 +173,7 @@ def _hint(number: int) -> str:
     return "see what it printed"
 
 
-def general(records: list[BootRecord], options: Options) -> list[str]:
+def general(records: list[BootRecord], options: TryOptions) -> list[str]:
     """Say what is worth knowing about the run as a whole: why kernels may not differ."""
     good = [record.metrics for record in records if record.metrics.get("exit_status") == 0]
     if not good:

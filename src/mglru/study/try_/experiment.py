@@ -57,7 +57,7 @@ METRICS = (
 
 
 @dataclass(frozen=True)
-class Options:
+class TryOptions:
     """What the user chose; sizes in bytes.
 
     Attributes:
@@ -125,7 +125,7 @@ def parse_environment(words: tuple[str, ...], host: Mapping[str, str]) -> dict[s
 
 
 def make_experiment(
-    command: Command, options: Options, data: Path | None, content: Content = EMPTY
+    command: Command, options: TryOptions, data: Path | None, content: Content = EMPTY
 ) -> Experiment:
     """Return the experiment that runs a command under a limit.
 
@@ -181,7 +181,7 @@ def disk_bytes(experiment: Experiment) -> int:
     return experiment.dataset.size_mb * MB if experiment.dataset else 0
 
 
-def _disk_mb(options: Options, content: Content) -> int:
+def _disk_mb(options: TryOptions, content: Content) -> int:
     held = megabytes(content.bytes)
     least = held + held // 16 + FILE_SYSTEM_MB
     if options.disk_size is None:
@@ -195,7 +195,7 @@ def _disk_mb(options: Options, content: Content) -> int:
     return chosen
 
 
-def _memory_mb(options: Options, disk_mb: int) -> int:
+def _memory_mb(options: TryOptions, disk_mb: int) -> int:
     swap = options.swap
     swap_mb = (swap.zram_mb or swap.disk_mb or 0) if swap else 0
     least = disk_mb + megabytes(options.limit) + swap_mb + OWN_MB
@@ -215,13 +215,13 @@ def _memory_mb(options: Options, disk_mb: int) -> int:
     return chosen
 
 
-def _step(command: Command, options: Options) -> Step:
+def _step(command: Command, options: TryOptions) -> Step:
     # The path may have braces in it, which stand for something in an experiment's words.
     file = guest_path(_command_file(command, options)).replace("{", "{{").replace("}", "}}")
     return Step(label="command", argv=("{program:command}", file), join="program")
 
 
-def _command_file(command: Command, options: Options) -> Path:
+def _command_file(command: Command, options: TryOptions) -> Path:
     """Write what guest/tools/command.c reads, named by its content."""
     text = "".join(f"{key}\0{value}\0" for key, value in _fields(command, options))
     content = text.encode("utf-8", "surrogateescape")
@@ -229,7 +229,7 @@ def _command_file(command: Command, options: Options) -> Path:
     return made_file(path, lambda new: new.write_bytes(content))
 
 
-def _fields(command: Command, options: Options) -> list[tuple[str, str]]:
+def _fields(command: Command, options: TryOptions) -> list[tuple[str, str]]:
     virtual = options.time == "virtual"
     patience = VIRTUAL_PATIENCE if virtual else 1
     environment = {

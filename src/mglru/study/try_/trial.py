@@ -26,7 +26,7 @@ from mglru.run.boots import available_bytes, output_file
 from mglru.run.session import Session
 from mglru.study.try_.command import Command, resolve
 from mglru.study.try_.experiment import (
-    Options,
+    TryOptions,
     disk_bytes,
     make_experiment,
     memory_needed,
@@ -45,7 +45,7 @@ Printed = Mapping[tuple[str, int], bytes]
 
 
 @dataclass(frozen=True)
-class Trial:
+class CommandTrial:
     """A command, ready to be run.
 
     Attributes:
@@ -55,11 +55,11 @@ class Trial:
     """
 
     experiment: Experiment
-    options: Options
+    options: TryOptions
     parameters: Mapping[str, str]
 
 
-def make_trial(words: Sequence[str], chosen: Mapping[str, Any], ui: Ui) -> Trial:
+def make_trial(words: Sequence[str], chosen: Mapping[str, Any], ui: Ui) -> CommandTrial:
     """Return the trial of a command of the user's, who is told what was made of it.
 
     Args:
@@ -74,7 +74,7 @@ def make_trial(words: Sequence[str], chosen: Mapping[str, Any], ui: Ui) -> Trial
     options = _options(chosen, places, ui)
     command = _resolve(words, places, ui)
     experiment = _experiment(command, options, places, ui)
-    return Trial(experiment, options, _parameters(command, chosen))
+    return CommandTrial(experiment, options, _parameters(command, chosen))
 
 
 def make_output(directory: Path) -> None:
@@ -93,7 +93,7 @@ def make_output(directory: Path) -> None:
 
 
 def run_trial(
-    trial: Trial, session: Session, *, boots: int | None, seed: int, output: Path | None
+    trial: CommandTrial, session: Session, *, boots: int | None, seed: int, output: Path | None
 ) -> tuple[RunResult, Printed]:
     """Run a command on a session's kernels.
 
@@ -115,7 +115,7 @@ def run_trial(
         return result, {boot: file.read_bytes() for boot, file in _files(result, outputs).items()}
 
 
-def _options(chosen: Mapping[str, Any], places: Places, ui: Ui) -> Options:
+def _options(chosen: Mapping[str, Any], places: Places, ui: Ui) -> TryOptions:
     """Check what the user chose.
 
     Raises:
@@ -125,7 +125,7 @@ def _options(chosen: Mapping[str, Any], places: Places, ui: Ui) -> Options:
         raise UsageError(
             f"--name: '{chosen['name']}' is no name", next_step="use a-z, 0-9, - and _ only"
         )
-    return Options(
+    return TryOptions(
         limit=chosen["limit"],
         swap=parse_swap(chosen["swap"]),
         disk=chosen["disk"],
@@ -163,7 +163,7 @@ def _resolve(words: Sequence[str], places: Places, ui: Ui) -> Command:
     return command
 
 
-def _experiment(command: Command, options: Options, places: Places, ui: Ui) -> Experiment:
+def _experiment(command: Command, options: TryOptions, places: Places, ui: Ui) -> Experiment:
     """Read the data, size the guest, and make sure that this machine has the memory.
 
     Raises:
