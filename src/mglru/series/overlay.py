@@ -126,9 +126,10 @@ def _summary(offsets: Sequence[str]) -> tuple[str, ...]:
     if not offsets:
         return ()
     names = {offset.partition(":")[0] for offset in offsets}
+    patches = f"{len(names)} patches" if len(names) > 1 else names.pop()
     return (
-        f"{len(offsets)} hunks of {len(names)} patches were found at other lines than the "
-        "patches say; all of their context matches",
+        f"{len(offsets)} hunk{'s' * (len(offsets) > 1)} of {patches} found at other lines than "
+        "written there; all of the context matches",
     )
 
 

@@ -43,7 +43,9 @@ def follow_series(
             three_way=True,
             ancestor=made_on.path if made_on else None,
         )
-        if note:
+        # Other lines of the lab's own source are for `series check` to tell, not for who runs it.
+        own = made_on is not None and made_on.path == source.path
+        if note and not (own and overlay.offsets):
             for line in overlay.notes:
                 note(line)
         if not tree.exists():

@@ -19,7 +19,9 @@ from mglru.results.model import load
 def test_only_the_part_between_the_markers_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "doc.md"
     path.write_text(f"before\n{generated.BEGIN}\nold\n{generated.END}\nafter\n")
+    before = path.stat().st_ino
     assert generated.update(path, "| new |\n")
+    assert path.stat().st_ino != before, "an interrupt must not leave half of it"
     assert path.read_text() == f"before\n{generated.BEGIN}\n\n| new |\n\n{generated.END}\nafter\n"
     assert not generated.update(path, "| new |")
 

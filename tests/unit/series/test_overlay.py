@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import LabError
+from mglru.series import patched_tree
 from mglru.series.apply import PatchError
 from mglru.series.listing import Patch, load_series
 from mglru.series.overlay import Overlay, link_tree, make_overlay, sync_overlay
+from mglru.source.trees import Source
 from support.series_tools import FILES, VMSCAN, Forge, snapshot, write_files
 
 Commit = tuple[str, str, str]
@@ -105,6 +107,26 @@ def test_other_lines_are_accepted_and_reported(source: Path, forge: Forge, tmp_p
     assert len(overlay.notes) == 1
     assert "2 hunks of 2 patches" in overlay.notes[0]
     assert "new\nnew\n" in (overlay.root / "mm/vmscan.c").read_text()
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_other_lines_are_told_of_a_source_of_the_users_only(
+    source: Path,
+    forge: Forge,
+    tmp_path: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    own: bool,
+) -> None:
+    forge.replace("mm: a", "line 10", "ten")
+    (source / "mm/vmscan.c").write_text("new\nnew\n" + VMSCAN)
+    mine = Source("6.12", "6.12.99", "here", "d" * 64, source)
+    monkeypatch.setattr(patched_tree, "cached", lambda _base: mine if own else None)
+    said: list[str] = []
+    patched_tree.follow_series(tmp_path / "tree", mine, patches_of(forge), note=said.append)
+    assert "ten\n" in (tmp_path / "tree" / "mm/vmscan.c").read_text()
+    assert len(said) == (0 if own else 1)
+    assert own or said[0].startswith("1 hunk of 0001-mm-a.patch found at other lines")
 
 
 def test_fuzz_is_refused(source: Path, forge: Forge) -> None:
