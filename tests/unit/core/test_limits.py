@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mglru.core.paths import REPO
 from support import lab_process
 
@@ -44,6 +46,23 @@ def test_a_hanging_test_is_named_and_the_next_one_passes(tmp_path: Path) -> None
     )
     assert "1 failed, 1 passed" in outcome.stdout, outcome.stdout + outcome.stderr
     assert "test_that_hangs - Failed: Timeout" in outcome.stdout
+
+
+@pytest.mark.parametrize(("mark", "seconds"), [(None, 300), ("guest", 1800), ("qemu", 7200)])
+def test_every_test_has_a_limit(
+    request: pytest.FixtureRequest, mark: str | None, seconds: float
+) -> None:
+    """One that boots kernels has more time, and none has no end."""
+    item = request.node
+    if mark:
+        item.add_marker(mark)
+        shared = request.config.pluginmanager.get_plugin(str(REPO / "tests" / "conftest.py"))
+        assert shared
+        shared.pytest_collection_modifyitems([item])
+        assert item.get_closest_marker("timeout").args == (seconds,)
+    else:
+        assert item.get_closest_marker("timeout") is None
+        assert float(request.config.getini("timeout")) == seconds
 
 
 def test_the_lab_ends_with_the_test_that_started_it(cache: Path) -> None:
