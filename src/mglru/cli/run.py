@@ -149,7 +149,7 @@ def run(
         )
     _check_no_suite(names, quick=quick, allow=allow, only=only, leave_out=leave_out, anew=anew)
     wanted = WantedRun(
-        names,
+        names=names,
         kernels=kernels,
         machine=machine,
         boots=boots,

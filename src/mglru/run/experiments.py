@@ -11,37 +11,55 @@ from mglru.core.ui import Ui
 from mglru.experiment.filesystem import check_kernels
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, recorded
+from mglru.experiment.spec import Experiment
 from mglru.machine.registry import MACHINES, UML
 from mglru.results.model import ResultFile, RunResult
 from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 
 
-@dataclass(frozen=True)
-class WantedRun:
-    """What is to be run.
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What whoever runs experiments says of all of them.
 
     Attributes:
         names: of the experiments.
-        kernels: `A,B,...`, the first of which ratios refer to; None: those of each experiment.
-        machine: a name in `registry.MACHINES`.
         boots: of each kernel; None: as many as is usual for the experiment.
         seed: of the first boot.
         settings: of all experiments.
         json_file: where the results are kept, boot by boot; None: nowhere.
-        old: earlier results by experiment, whose boots count if they would be the same now.
         own_sources: the user's kernel sources.
     """
 
     names: Sequence[str]
-    kernels: str | None = None
-    machine: str = UML
     boots: int | None = None
     seed: int = 1
     settings: Sequence[Setting] = ()
     json_file: str | None = None
-    old: Mapping[str, RunResult] = field(default_factory=dict)
     own_sources: Sequence[Path] = ()
+
+    def load(self) -> list[Experiment]:
+        """Load the experiments, with the settings.
+
+        Raises:
+            UsageError: an experiment or a setting that there is not.
+        """
+        return [load_experiment(name, self.settings) for name in self.names]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedRun(Wanted):
+    """What is to be run.
+
+    Attributes:
+        kernels: `A,B,...`, the first of which ratios refer to; None: those of each experiment.
+        machine: a name in `registry.MACHINES`.
+        old: earlier results by experiment, whose boots count if they would be the same now.
+    """
+
+    kernels: str | None = None
+    machine: str = UML
+    old: Mapping[str, RunResult] = field(default_factory=dict)
 
 
 def run_experiments(
@@ -60,7 +78,7 @@ def run_experiments(
         LabError: no kernel, no data, no boot.
     """
     machine = MACHINES[wanted.machine]
-    experiments = [load_experiment(name, wanted.settings) for name in wanted.names]
+    experiments = wanted.load()
     chosen = [parse_list(wanted.kernels or ",".join(each.kernels)) for each in experiments]
     for experiment, kernels in zip(experiments, chosen, strict=True):
         check_kernels(experiment.disk.filesystem, kernels)

@@ -5,45 +5,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
-from mglru.experiment.load import load_experiment
-from mglru.experiment.settings import Setting, recorded
+from mglru.experiment.settings import recorded
 from mglru.experiment.spec import Experiment
 from mglru.results.model import ResultFile, RunResult
+from mglru.run.experiments import Wanted
 from mglru.run.session import Session
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import KernelId
 from mglru.study.waterfall import prefixes
 
 
-@dataclass(frozen=True)
-class WantedWaterfall:
-    """What is to be run.
+@dataclass(frozen=True, kw_only=True)
+class WantedWaterfall(Wanted):
+    """What is to be run; of an experiment that does not say how many boots, one.
 
     Attributes:
-        names: of the experiments.
         base: whose series it is, as `6.12`.
         parts: only prefixes that end with a part of the series.
         metrics: headline metrics that each experiment has to have.
-        boots: of each kernel; None: what the experiment says, else one.
-        seed: of the first boot.
-        settings: of all experiments.
-        json_file: where the results are kept, boot by boot; None: nowhere.
-        own_sources: the user's kernel sources.
     """
 
-    names: Sequence[str]
     base: str
     parts: bool = False
     metrics: Sequence[str] = ()
-    boots: int | None = None
-    seed: int = 1
-    settings: Sequence[Setting] = ()
-    json_file: str | None = None
-    own_sources: Sequence[Path] = ()
 
 
 def run_waterfalls(
@@ -60,7 +47,7 @@ def run_waterfalls(
         UsageError: an experiment, a base or a metric that there is not; before the first boot.
         LabError: no kernel, no data, no boot.
     """
-    experiments = [load_experiment(name, wanted.settings) for name in wanted.names]
+    experiments = wanted.load()
     for experiment in experiments:
         _check_metrics(experiment, wanted.metrics)
     series = load_series(KernelId.parse(f"{wanted.base}+next").base)

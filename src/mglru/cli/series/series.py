@@ -107,8 +107,8 @@ def waterfall(
             _show(make_waterfall(result), metrics)
 
     wanted = WantedWaterfall(
-        names,
-        base,
+        names=names,
+        base=base,
         parts=parts,
         metrics=metrics,
         boots=boots,
