@@ -20,7 +20,7 @@ enum role { GEN_WINDOW, GEN_HOT };
 
 static double memory = 1024, looks = 2, max_step = 16, lending = 16, call = 4, first = 8;
 /*
- * Tried, see docs/series/window.md: what comes back takes a place at once if the hand has found
+ * Tried, see docs/series/window-log.md: what comes back takes a place at once if the hand has found
  * nothing used for longer, and for this part of a cacheful (0: never); of how many folios in a row.
  */
 static double unused = 16, sooner;

@@ -79,9 +79,11 @@ def headline(runs: Sequence[RunResult]) -> str:
         markdown_row(["---", "---", "---:", "---:"]),
         *rows,
         "",
-        f"Worse on {len(worse)} workloads, better on {len(better)}: "
-        "[all of them](docs/use/overview.md). Worse: than the better of stock 6.12 and 7.3; "
-        f"better: than stock 6.12. Fewer than {MIN_PAIRS} seeds are no verdict.",
+        f"Of {len(usable)} workloads {len(worse)} are worse in some measure than the better of "
+        f"stock 6.12 and 7.3, and {len(better)} better than stock 6.12 in their first figure; some "
+        "are both. More: [overview](docs/use/overview.md), [harm](docs/use/harm.md), "
+        f"[results](docs/use/results.md). Fewer than {MIN_PAIRS} seeds (boots, each with random "
+        "numbers of its own) are no verdict; bold: one that holds, and its interval of 95 %.",
         *(["", FOOTNOTE] if stale else []),
     ]
     return "\n".join(lines) + "\n"
