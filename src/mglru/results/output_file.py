@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import tempfile
 from abc import ABC, abstractmethod
@@ -30,7 +31,8 @@ class OutputFile(ABC):
         path: of the file, or `-` for stdout.
 
     Raises:
-        UsageError: the path is a directory, or in results/ while the tree differs from its commit.
+        UsageError: the path is a directory or in one that does not exist, or in results/ while the
+            tree differs from its commit.
         LabError: the file cannot be written.
     """
 
@@ -73,6 +75,12 @@ class OutputFile(ABC):
     def _check(self) -> None:
         if self._path.is_dir():
             raise UsageError(f"{self._path} is a directory", next_step="name a file in it")
+        folder = self._path.parent
+        if not folder.exists():
+            raise UsageError(
+                f"the results cannot be written to {self._path}: there is no directory {folder}",
+                next_step=f"mkdir -p {shlex.quote(str(folder))}, or name another file with --json",
+            )
         with self._writing():
             if not self._in_place:
                 with tempfile.TemporaryFile(dir=self._path.parent):

@@ -61,9 +61,7 @@ def test_bad_input_is_one_message_and_the_usage_exit_code(
     assert "Traceback" not in err
     assert "downloading" not in err
     assert out == ""
-    assert code in (ExitCode.USAGE, ExitCode.INFRASTRUCTURE)
-    if "json" not in " ".join(arguments[:2]) and "/nonexistent/" not in message:
-        assert code == ExitCode.USAGE
+    assert code == ExitCode.USAGE
 
 
 def test_without_arguments_the_help_shows_where_to_begin(

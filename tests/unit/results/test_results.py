@@ -212,15 +212,19 @@ def test_the_file_has_ordinary_permissions(run: RunResult, tmp_path: Path) -> No
     assert len(modes) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [("missing/run.json", "No such file"), ("file/run.json", "Not a directory")],
-)
-def test_a_bad_path_fails_before_the_first_boot(tmp_path: Path, name: str, says: str) -> None:
+def test_a_bad_path_fails_before_the_first_boot(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(LabError, match=says) as caught:
-        ResultFile(tmp_path / name)
+    with pytest.raises(LabError, match="Not a directory") as caught:
+        ResultFile(tmp_path / "file" / "run.json")
     assert "--json" in caught.value.next_step
+
+
+def test_a_missing_directory_is_named_with_how_to_make_it(tmp_path: Path) -> None:
+    missing = tmp_path / "a new" / "folder"
+    with pytest.raises(UsageError, match=f"there is no directory {missing}$") as caught:
+        ResultFile(missing / "run.json")
+    assert f"mkdir -p '{missing}'" in caught.value.next_step
+    assert not missing.parent.exists()
 
 
 def test_a_directory_is_no_result_file(tmp_path: Path) -> None:
