@@ -20,6 +20,9 @@ from mglru.source.trees import kernel_version
 
 BASE_TAG = "base"
 LEFT_OUT = "mglru.leftOut"
+# Settings of a tree: the kernel and series that it was last equal to, and its commit then.
+STATE = "mglru.state"
+STATE_HEAD = "mglru.stateHead"
 COVER = "cover.md"
 _BUSY = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _UNFINISHED = ("fixup!", "squash!", "amend!")
@@ -71,7 +74,43 @@ def export_tree(tree: Path, base: str, directory: Path, mbox: Path | None = None
         summary = _difference(directory, new)
         if summary != _UNCHANGED:
             _swap(new, directory, Path(scratch) / "old")
+    remember_state(tree, load_series(base, directory))
     return [f"{directory}: {summary}", *notices]
+
+
+def state_of(series: Series) -> str:
+    """Return what tells a series from any other, and from another state of it, in one line."""
+    return f"{series.kernel} {series.sha256}"
+
+
+def remember_state(tree: Path, series: Series) -> None:
+    """Leave in a tree's settings that its commits are now this series.
+
+    Raises:
+        LabError: git failed.
+    """
+    head = _ask(tree, "rev-parse", "HEAD")
+    for name, value in ((STATE, state_of(series)), (STATE_HEAD, head)):
+        git("config", name, value, cwd=tree, purpose="set up the tree")
+
+
+def unfinished(tree: Path) -> tuple[str, str] | None:
+    """Return what is begun in a git tree and not committed, and how to end it; None if nothing is.
+
+    Raises:
+        LabError: git failed.
+    """
+    git_dir = Path(_ask(tree, "rev-parse", "--absolute-git-dir"))
+    busy = [name for name in _BUSY if (git_dir / name).exists()]
+    if busy:
+        what = f"is in the middle of a rebase, merge or pick ({busy[0]})"
+        return what, "finish it (git status tells how)"
+    changes = _ask(tree, "status", "--porcelain", "--untracked-files=normal").splitlines()
+    if changes:
+        shown = ", ".join(line[3:] for line in changes[:3]) + (" ..." if len(changes) > 3 else "")
+        what = f"has uncommitted changes: {shown}"
+        return what, "commit them (git commit --amend, or --fixup and rebase)"
+    return None
 
 
 def _ask(tree: Path, *arguments: str) -> str:
@@ -91,20 +130,9 @@ def _check_tree(tree: Path, base: str) -> None:
     version = kernel_version(tree)
     if not version.startswith(f"{base}."):
         _refuse(f"{tree} is a tree of Linux {version}, not {base}", "name the tree of that kernel")
-    git_dir = Path(_ask(tree, "rev-parse", "--absolute-git-dir"))
-    busy = [name for name in _BUSY if (git_dir / name).exists()]
-    if busy:
-        _refuse(
-            f"{tree} is in the middle of a rebase, merge or pick ({busy[0]})",
-            "finish it (git status tells how), then export again",
-        )
-    changes = _ask(tree, "status", "--porcelain", "--untracked-files=normal").splitlines()
-    if changes:
-        shown = ", ".join(line[3:] for line in changes[:3]) + (" ..." if len(changes) > 3 else "")
-        _refuse(
-            f"{tree} has uncommitted changes: {shown}",
-            "commit them (git commit --amend, or --fixup and rebase), then export again",
-        )
+    if begun := unfinished(tree):
+        what, how = begun
+        _refuse(f"{tree} {what}", f"{how}, then export again")
 
 
 def _check_commits(tree: Path) -> list[str]:

@@ -13,14 +13,23 @@ from pathlib import Path
 
 from mglru.core import paths
 from mglru.core.errors import LabError, UsageError
-from mglru.core.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity
+from mglru.core.git import NEUTRAL_EMAIL, NEUTRAL_NAME, git, identity, succeeds
 from mglru.core.paths import require_space, staged
-from mglru.series.export import BASE_TAG, LEFT_OUT, export_tree
+from mglru.series.export import (
+    BASE_TAG,
+    LEFT_OUT,
+    STATE,
+    STATE_HEAD,
+    export_tree,
+    remember_state,
+    state_of,
+    unfinished,
+)
 from mglru.series.listing import Series
 from mglru.series.overlay import copy_entries, make_overlay
 from mglru.source.trees import Source
 
-__all__ = ["branch_name", "export_tree", "make_tree"]
+__all__ = ["branch_name", "export_tree", "make_tree", "reuse_tree"]
 
 TREE_BYTES = 2_500_000_000
 # The base commit has to have the same name wherever it is made: the date of Linux 6.12 will do.
@@ -71,6 +80,49 @@ def make_tree(source: Source, series: Series | None, lab_series: Series, target:
         _commit_series(branch_name(series), series, staging)
         _remember(series, staging)
     return target
+
+
+def reuse_tree(tree: Path, series: Series) -> str:
+    """Return what to tell of a tree that is there and may be worked in like one just made.
+
+    Nothing in it is changed. It may have commits that are not exported yet.
+
+    Args:
+        tree: what is there.
+        series: what its commits are to be; without patches for the stock kernel.
+
+    Raises:
+        UsageError: it is no tree of the lab, is of another kernel or of another state of the
+            series, or something in it is not committed.
+        LabError: git failed.
+    """
+    kept = _settings(tree) if (tree / ".git").is_dir() else {}
+    begun = unfinished(tree) if kept else None
+    fault = ""
+    if kept.get(STATE) != state_of(series):
+        fault = f"is not a tree of {series.kernel} with the patches as they are here"
+    elif begun:
+        fault = begun[0]
+    if fault:
+        raise UsageError(
+            f"{tree} exists and {fault}",
+            next_step=f"work in it: cd {tree}; or remove it with all that is in it: rm -r {tree}",
+        )
+    origin, head = (
+        git(*words, cwd=tree, purpose=f"read the git tree {tree}").strip()
+        for words in (("log", "-1", "--format=%s", BASE_TAG), ("rev-parse", "HEAD"))
+    )
+    own = "" if head == kept.get(STATE_HEAD) else ", with commits that are not exported"
+    return f"{tree} exists already: {series.kernel} on {origin}{own}"
+
+
+def _settings(tree: Path) -> dict[str, str]:
+    """Return what `remember_state` left in a tree; nothing if it never did."""
+    return {
+        name: git("config", "--get", name, cwd=tree, purpose="read the tree's settings").strip()
+        for name in (STATE, STATE_HEAD)
+        if succeeds("config", "--get", name, cwd=tree)
+    }
 
 
 def _notice_new_files(tree: Path) -> None:
@@ -149,3 +201,4 @@ def _remember(series: Series, tree: Path) -> None:
         git("config", name, value, cwd=tree, purpose="set up the tree")
     for patch in series.left_out:
         git("config", "--add", LEFT_OUT, patch.subject, cwd=tree, purpose="set up the tree")
+    remember_state(tree, series)

@@ -57,6 +57,10 @@ def test_a_change_goes_from_the_tree_to_the_series(
     assert tree == paths.cache_dir("git") / "6.12+next"
     assert "ten\n" in (tree / "mm/vmscan.c").read_text()
 
+    code, again, err = run(capsys, "kernel", "tree", "6.12+next")
+    assert (code, again) == (ExitCode.OK, out)
+    assert f"{tree} exists already" in err
+
     before = snapshot(patches)
     code, out, _err = run(capsys, "kernel", "export", "6.12+next")
     assert (code, out) == (ExitCode.OK, f"{patches}: nothing to change\n")

@@ -12,7 +12,7 @@ from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.git import git, identity
 from mglru.series.apply import PatchError
 from mglru.series.listing import Series, load_series
-from mglru.series.worktree import export_tree, make_tree
+from mglru.series.worktree import export_tree, make_tree, reuse_tree
 from mglru.source.trees import Source
 from support.series_tools import FILES, VMSCAN, Forge, snapshot, write_files
 
@@ -157,6 +157,41 @@ def test_existing_target(source: Source, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exists"):
         make_tree(source, None, NO_LAB, tmp_path / "tree")
     assert (tmp_path / "tree" / "work").read_text() == "precious"
+
+
+def refuse_to_reuse(tree: Path, series: Series, why: str) -> None:
+    before = snapshot(tree)
+    with pytest.raises(UsageError, match=why) as error:
+        reuse_tree(tree, series)
+    assert f"{tree} exists" in error.value.what
+    assert f"cd {tree}" in error.value.next_step
+    assert snapshot(tree) == before
+
+
+def test_a_tree_that_is_there_is_used_again(patches: Path, tree: Path) -> None:
+    series = load_series("6.12", patches)
+    said = f"{tree} exists already: 6.12+next on Linux 6.12.99 as Debian ships it"
+    assert reuse_tree(tree, series) == said
+    write_files(tree, {"mm/new.c": "newer\n"})
+    refuse_to_reuse(tree, series, r"uncommitted changes: mm/new\.c")
+    amend(tree)
+    assert reuse_tree(tree, series) == f"{said}, with commits that are not exported"
+    export_tree(tree, "6.12", patches)
+    assert reuse_tree(tree, load_series("6.12", patches)) == said
+    refuse_to_reuse(tree, series, r"not a tree of 6\.12\+next with the patches as they are here")
+
+
+def test_a_tree_of_something_else_is_not_used_again(
+    source: Source, patches: Path, tree: Path, tmp_path: Path
+) -> None:
+    series = load_series("6.12", patches)
+    refuse_to_reuse(tree, series.first(2), r"not a tree of 6\.12\+next:2")
+    refuse_to_reuse(tree, Series("6.12", ()), r"not a tree of 6\.12 ")
+    stock = make_tree(source, None, NO_LAB, tmp_path / "stock")
+    assert reuse_tree(stock, Series("6.12", ()))
+    refuse_to_reuse(stock, Series("7.3", ()), r"not a tree of 7\.3 ")
+    (tmp_path / "work").mkdir()
+    refuse_to_reuse(tmp_path / "work", series, "not a tree of")
 
 
 def test_series_that_does_not_apply(source: Source, patches: Path, tmp_path: Path) -> None:

@@ -69,31 +69,38 @@ def _tree_path(identity: KernelId) -> Path:
 @click.option("--into", type=click.Path(path_type=Path), help="Where (default: in the cache).")
 @source_option
 def tree(name: str, into: Path | None, own_sources: tuple[Path, ...]) -> None:
-    """Make a git tree of a kernel, the series as commits, to work in.
+    """Make a git tree of a kernel, the series as commits, to work in, and print its path.
+
+    One that is there is never changed: its path is printed if it is of the series as it is here
+    and nothing in it is uncommitted.
 
     Amend the commit that a change belongs to, then `./mglru kernel export ID`.
     """
     from mglru.core.ui import Ui
     from mglru.debian import packages
     from mglru.run.kernels import import_sources
-    from mglru.series.listing import load_lab_series, load_series
-    from mglru.series.worktree import make_tree
+    from mglru.series.listing import Series, load_lab_series, load_series
+    from mglru.series.worktree import make_tree, reuse_tree
     from mglru.source.trees import get_source
 
     ui = Ui()
     identity = KernelId.parse(name)
     packages.ensure(packages.KERNEL_BUILD, ui)
     target = into or _tree_path(identity)
-    if target.exists():
+    if target.exists() and own_sources:
         raise UsageError(
-            f"{target} exists",
-            next_step=f"work in it, or remove it: rm -r {target}",
+            f"{target} exists, and may be of another source",
+            next_step=f"work in it: cd {target}; or name another directory with --into",
         )
+    series = load_series(identity.base) if identity.series else Series(identity.base, ())
+    if identity.upto is not None:
+        series = series.first(identity.upto)
+    if target.exists():
+        ui.note(reuse_tree(target, series))
+        click.echo(target)
+        return
     sources = import_sources(own_sources, ui)
     source = sources.get(identity.base) or get_source(identity.base, note=ui.note)
-    series = load_series(identity.base) if identity.series else None
-    if series and identity.upto is not None:
-        series = series.first(identity.upto)
     with ui.bar(f"making a git tree of {identity}", None):
         click.echo(make_tree(source, series, load_lab_series(identity.base), target))
 
