@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 DEMO_KERNELS = KERNELS
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
-SELFTEST_LIMIT = 0.005
 
 
 def _write_page(results: str, page: str) -> None:
@@ -229,6 +228,7 @@ def selftest(
     from mglru.core.ui import Ui
     from mglru.experiment.load import load_experiment
     from mglru.machine.registry import MACHINES
+    from mglru.results.marks import TOLERANCE
     from mglru.results.model import ResultFile
     from mglru.run.session import Session
     from mglru.study.selftest import render, spread, widest
@@ -248,6 +248,6 @@ def selftest(
     spreads = spread([result])
     click.echo(render(spreads), nl=False, err=json_file == "-")
     worst = widest(spreads, [headline.name for headline in result.headline])
-    ui.note(f"largest spread of a headline figure: {worst:.4%} (at most {SELFTEST_LIMIT:.1%})")
+    ui.note(f"largest spread of a headline figure: {worst:.4%} (at most {TOLERANCE:.1%})")
     failed = report_failures([result], ui)
-    return ExitCode.EXPECTATION_FAILED if worst > SELFTEST_LIMIT else failed
+    return ExitCode.EXPECTATION_FAILED if worst > TOLERANCE else failed

@@ -20,11 +20,12 @@ from mglru.core import process
 from mglru.core.cache import made
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, require_space
+from mglru.debian import userland
 from mglru.disk.images import TIME, make_ext4
 from mglru.experiment.dataset import IMAGE
 
-# What guest/init/init.c mounts things on.
-MOUNT_POINTS = ("proc", "sys", "dev", "run", "tmp", "mnt", "etc")
+# What guest/init/init.c mounts things on; a userland has files in /etc.
+MOUNT_POINTS = (*userland.MOUNT_POINTS, "etc")
 # Where boots have it, whose directories have random names.
 PLAN = "plan"
 LIMIT_SECONDS = 600
@@ -46,7 +47,7 @@ HOST_PROGRAMS = (
 )
 DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 # Not what the host's alternatives have chosen.
-LINKS = {Path("/usr/bin/awk"): "mawk"}
+LINKS = {Path("/", path): goal for path, goal in userland.LINKS.items()}
 _LIBRARY = re.compile(r"(/\S+)(?= \(0x)")
 # Userland images are made anew when this module makes them differently.
 FORMAT = 1

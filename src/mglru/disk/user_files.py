@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mglru.core.cleaning import SECONDS_A_DAY
 from mglru.core.errors import LabError, UsageError
 from mglru.core.files import digest as digest_file
 from mglru.core.sizes import PAGE_BYTES, shown
 
 # Copies of directories are kept for the next run, those not used for a day only so many.
 KEPT_COPIES = 3
-SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
+from mglru.core.sizes import PAGE_BYTES
 from mglru.guest.events import Counters, CounterSample
 
-PAGE_BYTES = 4096
 VMSTAT_NR_EVENTS = frozenset(
     {
         "nr_dirtied",

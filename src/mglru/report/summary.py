@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from mglru.results.compare import Cell, Comparison, Row
 from mglru.results.marks import Mark
-
-REFAULTS = ("workingset_refault_file", "workingset_refault_anon")
+from mglru.results.tables import REFAULTS
 
 
 @dataclass(frozen=True)

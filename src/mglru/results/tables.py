@@ -29,6 +29,8 @@ ARROWS = {"higher": "↑", "lower": "↓"}
 LEGEND = f"↑ higher is better, ↓ lower is better; {RULE}"
 VIRTUAL = "virtual time: simulated, independent of the host (docs/lab/methodology.md)"
 REAL = "real time"
+# What the cache lost, whatever an experiment calls its headline.
+REFAULTS = ("workingset_refault_file", "workingset_refault_anon")
 
 
 def render(

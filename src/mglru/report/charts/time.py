@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from mglru.guest.counters import PAGE_BYTES
+from mglru.core.sizes import PAGE_BYTES
 from mglru.report.charts.palette import Palette
 from mglru.report.charts.thin import evenly, extremes, rounded
 from mglru.report.charts.vega import (

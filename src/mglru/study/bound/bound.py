@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from mglru.core.cache import scratch
 from mglru.core.errors import LabError, UsageError
+from mglru.core.sizes import PAGE_BYTES
 from mglru.core.ui import Ui
 from mglru.experiment.spec import RECORDER, Experiment
-from mglru.guest.counters import PAGE_BYTES
 from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord

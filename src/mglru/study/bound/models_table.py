@@ -12,13 +12,13 @@ from rich.table import Table
 
 from mglru.results.tables import text_console
 from mglru.study.bound.models import CLASSIC, LRU, Misses
+from mglru.study.suite.harm import ALLOWED
 
 WIDTH = 120
-# More misses than this part of the better one's are harm.
-HARM = 1.02
-LEGEND = f"""\
-Misses as a part of plain LRU's. Worst, and ! (above {HARM}): to the better of {LRU} and {CLASSIC}.
-"""
+LEGEND = (
+    f"Misses as a part of plain LRU's. Worst, and ! (above {ALLOWED}): to the better of {LRU} and "
+    f"{CLASSIC}.\n"
+)
 
 Row = dict[str, float]
 
@@ -55,7 +55,7 @@ def render(found: Sequence[Misses]) -> str:
     for name, figures in {
         "geometric mean": [f"{geometric_mean(row[p] for row in every):.3f} " for p in policies],
         "worst": [f"{max(to_best(row, p) for row in every):.3f} " for p in policies],
-        "how many !": [f"{sum(to_best(row, p) > HARM for row in every)} " for p in policies],
+        "how many !": [f"{sum(to_best(row, p) > ALLOWED for row in every)} " for p in policies],
     }.items():
         grid.add_row(name, *figures)
     console, buffer = text_console(WIDTH)
@@ -64,4 +64,4 @@ def render(found: Sequence[Misses]) -> str:
 
 
 def _cell(row: Row, policy: str) -> str:
-    return f"{row[policy]:.3f}{'!' if to_best(row, policy) > HARM else ' '}"
+    return f"{row[policy]:.3f}{'!' if to_best(row, policy) > ALLOWED else ' '}"

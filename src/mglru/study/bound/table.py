@@ -6,7 +6,7 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
-from mglru.guest.counters import PAGE_BYTES
+from mglru.core.sizes import PAGE_BYTES
 from mglru.results.tables import text_console
 from mglru.study.bound.file import Bound, distance
 

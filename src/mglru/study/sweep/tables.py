@@ -20,8 +20,6 @@ from mglru.study.sweep.file import Sweep
 from mglru.study.sweep.points import Settings, describe
 
 FORMATS = ("table", "markdown")
-# What a curve over memory is about, whatever the experiment calls its headline.
-REFAULTS = ("workingset_refault_file", "workingset_refault_anon")
 PROBLEM = " !"
 PROBLEM_LEGEND = "!: a boot there went wrong, see the notes"
 
@@ -60,9 +58,10 @@ def headlines(sweep: Sweep) -> list[Headline]:
     """Return the refaults where there are any, and what boots have of the headline metrics."""
     given = sweep.points[0].run.headline
     boots = [record for point in sweep.points for record in point.run.raw]
+    # What a curve over memory is about.
     refaults = [
         next((each for each in given if each.name == name), Headline(name=name, better="lower"))
-        for name in REFAULTS
+        for name in tables.REFAULTS
         if any(record.metrics.get(name) for record in boots)
     ]
     wanted = [*refaults, *(each for each in given if each not in refaults)]
