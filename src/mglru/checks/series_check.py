@@ -8,6 +8,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from mglru.checks.checkpatch import checkpatch
@@ -25,6 +26,23 @@ _WARNING = re.compile(r"(?P<file>[^\s:]+):\d+:(\d+:)? (warning|error): ")
 _SIGNATURE = re.compile(r"^(Signed-off-by|Co-developed-by|Co-authored-by):", re.IGNORECASE)
 
 
+class Check(StrEnum):
+    """What is checked of each patch, in this order."""
+
+    APPLY = "apply"
+    MESSAGE = "message"
+    CHECKPATCH = "checkpatch"
+    BUILD = "build"
+
+
+class Outcome(StrEnum):
+    """How a check ended, as lines have it."""
+
+    PASSED = "passed"
+    FAILED = "FAILED"
+    NOT_TRIED = "not tried"  # what it needs is not there: the patch before, or checkpatch.pl
+
+
 @dataclass(frozen=True)
 class CheckLine:
     """The outcome of one check of one patch.
@@ -32,20 +50,24 @@ class CheckLine:
     Attributes:
         number: the patch's place in the series.
         patch: its file name.
-        check: `apply`, `message`, `checkpatch` or `build`.
-        passed: whether it passed; None if it could not be tried.
+        check: which.
+        outcome: how it ended.
         details: what is wrong; on a passed check, what is worth knowing.
     """
 
     number: int
     patch: str
-    check: str
-    passed: bool | None
+    check: Check
+    outcome: Outcome
     details: tuple[str, ...] = ()
 
+    @property
+    def passed(self) -> bool:
+        """Whether it was tried and passed."""
+        return self.outcome is Outcome.PASSED
+
     def __str__(self) -> str:
-        outcome = {True: "passed", False: "FAILED", None: "not tried"}[self.passed]
-        first = f"{outcome:9}  {self.check:10}  {self.patch}"
+        first = f"{self.outcome:9}  {self.check:10}  {self.patch}"
         return "\n".join((first, *(f"    {detail}" for detail in self.details)))
 
 
@@ -95,7 +117,7 @@ def check_series(
     for line in _quick_checks(series, source):
         lines.append(line)
         report(line)
-        applied += line.check == "apply" and bool(line.passed)
+        applied += line.check is Check.APPLY and line.passed
     for patch in _to_build(series, parts=parts) if build else ():
         line = _build_line(patch, series, build, reachable=patch.number <= applied)
         lines.append(line)
@@ -118,24 +140,34 @@ def _quick_checks(series: Series, source: Path) -> Iterator[CheckLine]:
             line = _apply_line(patch, root, describe_tree(source), broken)
             broken = broken or ("" if line.passed else patch.name)
             yield line
-            yield _line(patch, "message", message_faults(patch))
+            yield _judged(patch, Check.MESSAGE, message_faults(patch))
             yield _checkpatch_line(patch, source)
 
 
-def _line(patch: Patch, check: str, faults: Iterable[str]) -> CheckLine:
-    details = tuple(faults)
-    return CheckLine(patch.number, patch.name, check, not details, details)
+def _line(patch: Patch, check: Check, outcome: Outcome, details: tuple[str, ...] = ()) -> CheckLine:
+    return CheckLine(
+        number=patch.number, patch=patch.name, check=check, outcome=outcome, details=details
+    )
+
+
+def _judged(
+    patch: Patch, check: Check, faults: Iterable[str], notes: Iterable[str] = ()
+) -> CheckLine:
+    """Return the line of a check that passes if it found no fault; then it has the notes."""
+    found = tuple(faults)
+    outcome = Outcome.FAILED if found else Outcome.PASSED
+    return _line(patch, check, outcome, found or tuple(notes))
 
 
 def _apply_line(patch: Patch, root: Path, where: str, broken: str) -> CheckLine:
     if broken:
         details = (f"not tried: {broken} does not apply",)
-        return CheckLine(patch.number, patch.name, "apply", None, details)
+        return _line(patch, Check.APPLY, Outcome.NOT_TRIED, details)
     try:
         offsets = apply_patch(patch, root, where=where)
     except LabError as error:
-        return CheckLine(patch.number, patch.name, "apply", passed=False, details=_of(error))
-    return CheckLine(patch.number, patch.name, "apply", passed=True, details=offsets)
+        return _line(patch, Check.APPLY, Outcome.FAILED, _of(error))
+    return _line(patch, Check.APPLY, Outcome.PASSED, offsets)
 
 
 def _of(error: LabError) -> tuple[str, ...]:
@@ -174,15 +206,15 @@ def _checkpatch_line(patch: Patch, source: Path) -> CheckLine:
     try:
         findings = checkpatch(patch, source)
     except LabError as error:
-        return CheckLine(patch.number, patch.name, "checkpatch", None, _of(error))
+        return _line(patch, Check.CHECKPATCH, Outcome.NOT_TRIED, _of(error))
     allowed = dict(patch.allowed)
-    faults = tuple(str(finding) for finding in findings if finding.type not in allowed)
+    faults = [str(finding) for finding in findings if finding.type not in allowed]
     kinds = {finding.type for finding in findings}
     notes = [
         f"{kind}: allowed: {reason}" if kind in kinds else f"{kind}: allowed, but not needed"
         for kind, reason in patch.allowed
     ]
-    return CheckLine(patch.number, patch.name, "checkpatch", not faults, faults or tuple(notes))
+    return _judged(patch, Check.CHECKPATCH, faults, notes)
 
 
 def _build_line(
@@ -194,13 +226,13 @@ def _build_line(
 ) -> CheckLine:
     if build is None or not reachable:
         details = ("not tried: the patches up to here do not apply",)
-        return CheckLine(patch.number, patch.name, "build", None, details)
+        return _line(patch, Check.BUILD, Outcome.NOT_TRIED, details)
     try:
         warnings = build(patch.number)
     except LabError as error:
-        return CheckLine(patch.number, patch.name, "build", passed=False, details=_of(error))
+        return _line(patch, Check.BUILD, Outcome.FAILED, _of(error))
     ours = set(touched_files(series.patches[: patch.number]))
-    return _line(patch, "build", (line for line in warnings if _file(line) in ours))
+    return _judged(patch, Check.BUILD, (line for line in warnings if _file(line) in ours))
 
 
 def compiler_warnings(log: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -156,7 +156,7 @@ def parse(raw: bytes | str) -> GuestReport:
     )
     problems += _duplicates(of(DriverMetric), of(Counters), of(StepEvent))
     problems += _gaps(report)
-    return GuestReport(**{**vars(report), "problems": tuple(problems)})
+    return replace(report, problems=tuple(problems))
 
 
 def _events(text: str, complain: Callable[[Problem], None]) -> Iterator[Event]:

@@ -123,15 +123,15 @@ MOST = (qemu.MOST_CPUS, qemu.MOST_NODES)
 
 
 def _qemu(
-    name: str, kernel: str, accelerator: qemu.Accelerator, slowness: float, *, several: bool = False
+    name: str, *, kernel: str, accelerator: qemu.Accelerator, slowness: float, several: bool = False
 ) -> Machine:
     return Machine(
-        name,
-        kernel,
-        functools.partial(qemu.boot, accelerator=accelerator),
-        packages.QEMU,
-        "instructions" if accelerator.virtual_time else "real",
-        slowness,
+        name=name,
+        kernel=kernel,
+        boot=functools.partial(qemu.boot, accelerator=accelerator),
+        packages=packages.QEMU,
+        time="instructions" if accelerator.virtual_time else "real",
+        slowness=slowness,
         walks=True,
         most=MOST if several else (1, 1),
         usual=(qemu.MOST_CPUS, 2) if several else (1, 1),
@@ -144,10 +144,12 @@ def _qemu(
 MACHINES = {
     each.name: each
     for each in (
-        Machine(UML, UML, uml.boot, {}, None, 1, walks=False),
-        _qemu(QEMU, QEMU, qemu.COUNTED, 12),
-        _qemu(SMP, SMP, qemu.COUNTED, 24, several=True),
-        _qemu(THREADS, SMP, qemu.THREADS, 12, several=True),
-        _qemu(KVM, QEMU, qemu.KVM, 2),
+        Machine(
+            name=UML, kernel=UML, boot=uml.boot, packages={}, time=None, slowness=1, walks=False
+        ),
+        _qemu(QEMU, kernel=QEMU, accelerator=qemu.COUNTED, slowness=12),
+        _qemu(SMP, kernel=SMP, accelerator=qemu.COUNTED, slowness=24, several=True),
+        _qemu(THREADS, kernel=SMP, accelerator=qemu.THREADS, slowness=12, several=True),
+        _qemu(KVM, kernel=QEMU, accelerator=qemu.KVM, slowness=2),
     )
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mglru.core import stats
@@ -264,7 +264,7 @@ def _row(
     if all(cell is None for cell in cells):
         return None
     label = (headline.label if headline else "") or metric
-    return Row(metric, label, better, published, cells)
+    return Row(metric=metric, label=label, better=better, published=published, cells=cells)
 
 
 def _cell(source: _Source, base: _Source, metric: str, better: str | None) -> Cell | None:
@@ -275,16 +275,23 @@ def _cell(source: _Source, base: _Source, metric: str, better: str | None) -> Ce
     boots = list(values)
     far = TOLERANCE * abs(middle)
     outliers = tuple(boots[at] for at in stats.outliers(listed) if abs(listed[at] - middle) > far)
-    humps = two_humps(listed)
+    alone = Cell(
+        values=listed,
+        median=middle,
+        ratio=1.0 if source is base and middle else None,
+        interval=None,
+        mark=Mark.NONE,
+        outliers=outliers,
+        humps=two_humps(listed),
+    )
     if source is base or not theirs:
-        ratio = 1.0 if source is base and middle else None
-        return Cell(listed, middle, ratio, None, Mark.NONE, outliers, humps)
+        return alone
     paired = _same_seeds(source, base)
     interval = stats.ratio_interval(values, theirs, paired=paired)
     pairs = len(values.keys() & theirs.keys()) if paired else min(len(values), len(theirs))
     mark = judge(listed, list(theirs.values()), interval, better, pairs=pairs)
     ratio = stats.ratio(middle, stats.median(list(theirs.values())))
-    return Cell(listed, middle, ratio, interval, mark, outliers, humps)
+    return replace(alone, ratio=ratio, interval=interval, mark=mark)
 
 
 def _same_seeds(one: _Source, other: _Source) -> bool:

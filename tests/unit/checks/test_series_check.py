@@ -11,8 +11,10 @@ import pytest
 from mglru.checks.checkpatch import CheckpatchFinding, checkpatch, parse_output
 from mglru.checks.releases import tested
 from mglru.checks.series_check import (
+    Check,
     CheckLine,
     CheckReport,
+    Outcome,
     check_series,
     compiler_warnings,
     message_faults,
@@ -47,8 +49,8 @@ def check(
     return report
 
 
-def outcomes(report: CheckReport) -> list[tuple[int, str, bool | None]]:
-    return [(line.number, line.check, line.passed) for line in report.lines]
+def outcomes(report: CheckReport) -> list[tuple[int, Check, Outcome]]:
+    return [(line.number, line.check, line.outcome) for line in report.lines]
 
 
 def test_all_well(tmp_path: Path, source: Path) -> None:
@@ -61,9 +63,16 @@ def test_all_well(tmp_path: Path, source: Path) -> None:
     report = check(make_patches(tmp_path, "one", "two"), source, build)
     assert report.passed
     assert built == [1, 2]
-    quick = [(number, name, True) for number in (1, 2) for name in ("apply", "message")]
+    quick = [
+        (number, check, Outcome.PASSED)
+        for number in (1, 2)
+        for check in (Check.APPLY, Check.MESSAGE)
+    ]
     assert set(quick) < set(outcomes(report))
-    assert outcomes(report)[-2:] == [(1, "build", True), (2, "build", True)]
+    assert outcomes(report)[-2:] == [
+        (1, Check.BUILD, Outcome.PASSED),
+        (2, Check.BUILD, Outcome.PASSED),
+    ]
     assert str(report.lines[0]) == f"passed     apply       {FIRST}"
 
 
@@ -89,7 +98,7 @@ def test_only_ends_of_parts_are_built(tmp_path: Path, source: Path) -> None:
 
 def test_no_build_asked_for(tmp_path: Path, source: Path) -> None:
     report = check(make_patches(tmp_path, "one"), source)
-    assert [line.check for line in report.lines] == ["apply", "message", "checkpatch"]
+    assert [line.check for line in report.lines] == [Check.APPLY, Check.MESSAGE, Check.CHECKPATCH]
     assert report.passed
 
 
@@ -112,18 +121,21 @@ def test_patch_that_needs_fuzz_does_not_pass(tmp_path: Path, source: Path) -> No
     report = check(make_patches(tmp_path, "one", "two"), source, build)
     assert not report.passed
     by_check = {(line.number, line.check): line for line in report.lines}
-    assert by_check[1, "apply"].passed is False
-    assert "Linux 6.12.99" in " ".join(by_check[1, "apply"].details)
-    assert by_check[2, "apply"].passed is None
-    assert "not tried" in str(by_check[2, "apply"])
-    assert by_check[2, "build"].passed is None
+    assert by_check[1, Check.APPLY].outcome is Outcome.FAILED
+    assert "Linux 6.12.99" in " ".join(by_check[1, Check.APPLY].details)
+    assert by_check[2, Check.APPLY].outcome is Outcome.NOT_TRIED
+    assert "not tried" in str(by_check[2, Check.APPLY])
+    assert by_check[2, Check.BUILD].outcome is Outcome.NOT_TRIED
     assert built == []
 
 
 def test_patches_before_the_broken_one_are_built(tmp_path: Path, source: Path) -> None:
     write_files(source, {"mm/vmscan.c": VMSCAN.replace("line 20\n", "another\n")})
     report = check(make_patches(tmp_path, "one", "two"), source, lambda _count: [])
-    assert outcomes(report)[-2:] == [(1, "build", True), (2, "build", None)]
+    assert outcomes(report)[-2:] == [
+        (1, Check.BUILD, Outcome.PASSED),
+        (2, Check.BUILD, Outcome.NOT_TRIED),
+    ]
 
 
 def test_build_that_fails(tmp_path: Path, source: Path) -> None:
@@ -161,8 +173,8 @@ def test_compiler_warnings() -> None:
 def test_checkpatch_findings(tmp_path: Path, source: Path) -> None:
     report = check(make_patches(tmp_path, "camelCase", "        spaces"), source)
     assert [(line.number, line.check) for line in report.failed] == [
-        (1, "checkpatch"),
-        (2, "checkpatch"),
+        (1, Check.CHECKPATCH),
+        (2, Check.CHECKPATCH),
     ]
     assert "CHECK:CAMELCASE: Avoid CamelCase" in report.failed[0].details[0]
 
@@ -176,7 +188,7 @@ def test_allowed_findings(tmp_path: Path, source: Path) -> None:
     patches = make_patches(tmp_path, "camelCase", "        spaces", listing=listing)
     report = check(patches, source)
     assert [line.number for line in report.failed] == [2]
-    details = next(line.details for line in report.lines if line.check == "checkpatch")
+    details = next(line.details for line in report.lines if line.check is Check.CHECKPATCH)
     assert details == (
         "CAMELCASE: allowed: a name of the hardware's",
         "LONG_LINE: allowed, but not needed",
@@ -186,7 +198,7 @@ def test_allowed_findings(tmp_path: Path, source: Path) -> None:
 def test_source_without_checkpatch(tmp_path: Path, source: Path) -> None:
     (source / "scripts/checkpatch.pl").unlink()
     report = check(make_patches(tmp_path, "one"), source)
-    assert outcomes(report)[-1] == (1, "checkpatch", None)
+    assert outcomes(report)[-1] == (1, Check.CHECKPATCH, Outcome.NOT_TRIED)
     assert not report.passed
 
 
