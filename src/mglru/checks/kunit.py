@@ -17,7 +17,6 @@ from mglru.core.cache import scratch
 from mglru.core.errors import GuestDiedError, UsageError
 from mglru.guest import console
 from mglru.guest.steps import ReportCounters, ReportLruGen
-from mglru.results.output_file import OutputFile
 from mglru.run.judged import PlainBoot
 from mglru.run.kept_logs import keep_logs
 from mglru.run.session import Session
@@ -108,21 +107,6 @@ class KunitReport(_Model):
         """Whether suites ran, and nothing is wrong with any."""
         whole = all(test.status.good for test in (*self.suites, *self.cases))
         return bool(self.suites) and whole and not self.problems
-
-
-class KunitFile(OutputFile):
-    """A report as JSON."""
-
-    report: KunitReport | None = None
-
-    def text(self) -> str:
-        """Return the report, nothing before there is one."""
-        return self.report.model_dump_json(indent=1) + "\n" if self.report else ""
-
-    def add(self, report: KunitReport) -> None:
-        """Keep the report."""
-        self.report = report
-        self.write()
 
 
 def with_suites(kernel: KernelId) -> KernelId:

@@ -59,6 +59,10 @@ class FileKind:
         except RecursionError as error:
             raise self.refuse(name, "it is nested too deeply") from error
 
+    def document(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a file of this kind holds: its format, its kind, and the fields."""
+        return {"format": self.format, "kind": self.name, **fields}
+
     def check_format(self, document: object, name: str) -> dict[str, Any]:
         """Return the document if it is an object in the format that this lab reads.
 

@@ -7,8 +7,6 @@ the file repeats them under `metrics` for its readers, and `load` computes them 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -19,13 +17,11 @@ from mglru.core import stats
 from mglru.results import recording
 from mglru.results.baseline import baseline_of
 from mglru.results.json_file import FileKind, shown
-from mglru.results.output_file import OutputFile
+from mglru.results.output_file import OutputFile, json_text
 from mglru.results.timeline import Timeline
 
 FORMAT = 1
 KIND = FileKind("result", "./mglru run EXPERIMENT --json FILE", FORMAT)
-# An array of numbers as json.dumps() indents it; in a string a line never ends.
-_NUMBERS = re.compile(r"\[\n\s*([-+.\deE]+(?:,\n\s*[-+.\deE]+)*)\n\s*\]")
 
 
 class _Model(BaseModel):
@@ -257,12 +253,6 @@ def to_json(runs: Sequence[RunResult]) -> str:
     """Return the file's text: one run as an object, several as an array of them."""
     documents = [to_document(run) for run in runs]
     return json_text(documents[0] if len(documents) == 1 else documents)
-
-
-def json_text(document: object) -> str:
-    """Return a document as JSON, indented but for arrays of numbers, which are one line each."""
-    text = json.dumps(document, indent=1)
-    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
 class ResultFile(OutputFile):

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import shlex
 import sys
 import tempfile
@@ -18,6 +20,14 @@ from mglru.core.files import write_whole
 from mglru.results import recording
 
 STDOUT = "-"
+# An array of numbers as json.dumps() indents it; in a string a line never ends.
+_NUMBERS = re.compile(r"\[\n\s*([-+.\deE]+(?:,\n\s*[-+.\deE]+)*)\n\s*\]")
+
+
+def json_text(document: object) -> str:
+    """Return a document as JSON, indented but for arrays of numbers, which are one line each."""
+    text = json.dumps(document, indent=1)
+    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
 class OutputFile(ABC):
@@ -128,3 +138,31 @@ class OutputFile(ABC):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class OnceFile(OutputFile):
+    """A file that gets its whole content at once, when all is known: one JSON document.
+
+    Usage:
+        with OnceFile.wanted(path) as file:
+            document = ...               # what takes long
+            if file:
+                file.keep(document)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._text = ""
+        super().__init__(path)
+
+    def text(self) -> str:
+        """Return the document as JSON; nothing as long as there is none."""
+        return self._text
+
+    def keep(self, document: object) -> None:
+        """Take the document, of values that JSON has, and write the file.
+
+        Raises:
+            LabError: the file cannot be written.
+        """
+        self._text = json_text(document)
+        self.write()

@@ -280,6 +280,7 @@ def test_table_and_document() -> None:
     assert "swap-off: mm/b.o does not compile" in text
     assert "swap-off: cannot prepare" in text
     document = json.loads(json.dumps(to_document("6.12", "6.12.99", outcomes)))
+    assert (document["format"], document["kind"]) == (1, "matrix")
     assert [one["passed"] for one in document["configurations"]] == [True, False, False]
     assert document["passed"] is False
     assert document["configurations"][1]["new"][0]["source"] == "int a;"

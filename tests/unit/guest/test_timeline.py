@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from mglru.guest.events import Counters, CounterSample, Generations, Progress
 from mglru.guest.timeline import make_timeline
-from mglru.results.model import json_text
+from mglru.results.output_file import json_text
 from mglru.results.timeline import Timeline
 
 

@@ -13,12 +13,13 @@ import pytest
 from mglru.core.errors import LabError, UsageError
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord
+from mglru.results.output_file import OnceFile
 from mglru.results.timeline import Timeline
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import bound as bounds
 from mglru.study.bound import table as bound_table
 from mglru.study.bound.accesses import RECORD, Accesses, AccessKind, read_accesses, read_requests
-from mglru.study.bound.file import Bound, BoundFile, KernelOutcome, PolicyOutcome, load
+from mglru.study.bound.file import Bound, KernelOutcome, PolicyOutcome, load, to_document
 from mglru.study.bound.kernels import Compared, model_of, render
 from mglru.study.bound.simulate import POLICIES, next_access, simulate
 
@@ -300,11 +301,10 @@ def test_the_table_goes_from_the_optimum_up() -> None:
 
 def test_a_file_is_read_as_it_was_written_and_others_are_refused(tmp_path: Path) -> None:
     bound, path = made({"6.12": 1000}), tmp_path / "b.json"
-    with BoundFile(path) as file:
+    with OnceFile(path) as file:
         file.write()
         assert not path.exists()
-        file.bound = bound
-        file.write()
+        file.keep(to_document(bound))
     assert load(path) == bound
     text = path.read_text()
     for change, message in (

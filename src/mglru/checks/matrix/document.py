@@ -3,34 +3,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from mglru.checks.matrix.check import MatrixOutcome
-from mglru.results.output_file import OutputFile
+from mglru.results.json_file import FileKind
 
-FORMAT = "mglru-matrix-1"
-
-
-class MatrixFile(OutputFile):
-    """The outcomes as JSON."""
-
-    document: dict[str, object] | None = None
-
-    def text(self) -> str:
-        """Return the document, nothing before there is one."""
-        return json.dumps(self.document, indent=1) + "\n" if self.document else ""
+KIND = FileKind("matrix", "./mglru series check --matrix --json FILE", format=1)
 
 
 def to_document(base: str, version: str, outcomes: Sequence[MatrixOutcome]) -> dict[str, object]:
     """Return the outcomes as a JSON document."""
-    return {
-        "format": FORMAT,
-        "base": base,
-        "version": version,
-        "passed": all(outcome.passed for outcome in outcomes),
-        "configurations": [_document(outcome) for outcome in outcomes],
-    }
+    return KIND.document(
+        {
+            "base": base,
+            "version": version,
+            "passed": all(outcome.passed for outcome in outcomes),
+            "configurations": [_document(outcome) for outcome in outcomes],
+        }
+    )
 
 
 def _document(outcome: MatrixOutcome) -> dict[str, object]:

@@ -9,10 +9,11 @@ from pathlib import Path
 from mglru.checks.matrix.build import compile_side, stock_and_next
 from mglru.checks.matrix.check import MatrixOutcome, check_matrix
 from mglru.checks.matrix.config import MatrixConfiguration, load_configurations
-from mglru.checks.matrix.document import MatrixFile, to_document
+from mglru.checks.matrix.document import to_document
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
+from mglru.results.output_file import OnceFile
 from mglru.run.kernels import import_sources
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
@@ -37,7 +38,7 @@ def run_matrix(
     """
     base = KernelId.parse(f"{_one(bases)}+next").base
     configurations = load_configurations(only)
-    with MatrixFile.wanted(json_file) as file:
+    with OnceFile.wanted(json_file) as file:
         packages.ensure(_packages(configurations), ui)
         source = import_sources(own, ui).get(base) or get_source(base, note=ui.note)
         series = load_series(base)
@@ -47,8 +48,7 @@ def run_matrix(
             lambda outcome: ui.note(f"{outcome.configuration.name}: {outcome.word}"),
         )
         if file:
-            file.document = to_document(base, source.version, outcomes)
-            file.write()
+            file.keep(to_document(base, source.version, outcomes))
     return outcomes
 
 

@@ -3,21 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from mglru.checks.selftests.run import CaseRow, KernelRun, compare, new_problems
-from mglru.results.output_file import OutputFile
-
-
-class SelftestsFile(OutputFile):
-    """What all kernels gave, as JSON."""
-
-    runs: Sequence[KernelRun] = ()
-
-    def text(self) -> str:
-        """Return the document, nothing before there is a run."""
-        return json.dumps(to_document(self.runs), indent=1) + "\n" if self.runs else ""
 
 
 def to_document(runs: Sequence[KernelRun]) -> dict[str, object]:

@@ -59,24 +59,23 @@ def selftests(
     """
     from rich.console import Console
 
-    from mglru.checks.selftests.document import SelftestsFile, passed
+    from mglru.checks.selftests.document import passed, to_document
     from mglru.checks.selftests.run import choose, compare, run_all, with_selftests
     from mglru.core.ui import Ui
     from mglru.debian import packages
-    from mglru.results.output_file import STDOUT
+    from mglru.results.output_file import STDOUT, OnceFile
     from mglru.run.session import Session
 
     ui = Ui()
     if output and not output.is_dir():
         raise UsageError(f"--output {output}: not a directory", next_step="make it first")
     names = choose(only)
-    with SelftestsFile.wanted(json_file) as file:
+    with OnceFile.wanted(json_file) as file:
         identities = [with_selftests(each) for each in parse_list(kernels)]
         session = Session(identities, own_sources, ui, needed=packages.TRY, machine=machine)
         runs = run_all(session, names)
         if file:
-            file.runs = runs
-            file.write()
+            file.keep(to_document(runs))
     if output:
         for run in runs:
             (output / f"{run.kernel}.txt").write_text(run.output)

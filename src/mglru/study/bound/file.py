@@ -8,8 +8,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from mglru.results.json_file import FileKind, shown
-from mglru.results.model import json_text
-from mglru.results.output_file import OutputFile
 
 FORMAT = 1
 # Two policies that every file has: what the others are measured by.
@@ -93,19 +91,9 @@ def distance(misses: int, bound: Bound) -> float | None:
     return (misses - best) / (lru - best) if lru != best else None
 
 
-class BoundFile(OutputFile):
-    """The file of a bound: tried before the first boot, written when all is known."""
-
-    def __init__(self, path: str | Path) -> None:
-        self.bound: Bound | None = None
-        super().__init__(path)
-
-    def text(self) -> str:
-        """Return the bound as JSON; nothing as long as there is none."""
-        if self.bound is None:
-            return ""
-        fields = self.bound.model_dump(mode="json")
-        return json_text({"format": FORMAT, "kind": KIND.name, **fields})
+def to_document(bound: Bound) -> dict[str, object]:
+    """Return what the file of a bound says."""
+    return KIND.document(bound.model_dump(mode="json"))
 
 
 def load(path: str | Path) -> Bound:

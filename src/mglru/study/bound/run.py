@@ -12,11 +12,12 @@ from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
 from mglru.results.baseline import baseline_of
+from mglru.results.output_file import OnceFile
 from mglru.run.provenance import lab_commit
 from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound.bound import check, find_bound
-from mglru.study.bound.file import Bound, BoundFile
+from mglru.study.bound.file import Bound, to_document
 from mglru.study.bound.kernels import Compared, compare, model_of
 
 
@@ -65,15 +66,14 @@ def run_bound(
     experiment = load_experiment(name, boots.settings)
     check(experiment)
     reference = baseline_of([str(kernel) for kernel in boots.kernels])
-    with BoundFile.wanted(json_file) as file:
+    with OnceFile.wanted(json_file) as file:
         session = Session(boots.kernels, boots.own_sources, ui)
         jobs = session.prepare(experiment, boots=1, seed=boots.seed).jobs
         found = find_bound(jobs, reference, ui, capacity=capacity, keep=keep, learned=learned)
         settings = [str(setting) for setting in boots.settings]
         found = found.model_copy(update={"settings": settings, "lab_commit": lab_commit()})
         if file:
-            file.bound = found
-            file.write()
+            file.keep(to_document(found))
     return found
 
 

@@ -10,7 +10,7 @@ from mglru.core.errors import UsageError
 from mglru.results import model as results
 from mglru.results import recording
 from mglru.results.model import BootRecord, RunInfo, RunResult
-from mglru.results.output_file import STDOUT, OutputFile
+from mglru.results.output_file import STDOUT, OutputFile, json_text
 
 
 class SuiteFile(OutputFile):
@@ -64,7 +64,7 @@ class SuiteFile(OutputFile):
     def _put(self, run: RunResult) -> None:
         recording.check_state(self.path, results.series_of(run))
         self._runs[run.experiment] = run
-        self._texts[run.experiment] = results.json_text(results.to_document(run)).rstrip()
+        self._texts[run.experiment] = json_text(results.to_document(run)).rstrip()
 
 
 def load_old(path: str, *, anew: bool) -> dict[str, RunResult]:

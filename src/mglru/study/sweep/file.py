@@ -20,11 +20,10 @@ from mglru.results.model import (
     RunResult,
     from_document,
     in_order,
-    json_text,
     series_of,
     to_document,
 )
-from mglru.results.output_file import OutputFile
+from mglru.results.output_file import OutputFile, json_text
 from mglru.study.sweep.points import Value
 
 FORMAT = 1
@@ -75,7 +74,7 @@ def _point_text(point: SweepPoint) -> str:
 def _joined(sweep: Sweep, points: Sequence[str]) -> str:
     """Return the file's text from those of its points."""
     fields = sweep.model_dump(mode="json", exclude={"points"})
-    head = json.dumps({"format": FORMAT, "kind": KIND.name, **fields}, indent=1)
+    head = json.dumps(KIND.document(fields), indent=1)
     listed = ",\n".join(points)
     return head.removesuffix("\n}") + f',\n "points": [\n{listed}\n ]\n}}\n'
 
