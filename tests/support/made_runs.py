@@ -5,12 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mglru.results.model import (
-    BootRecord,
-    Headline,
-    RunInfo,
-    RunResult,
-)
+from mglru.results.model import BootRecord, Headline, RunInfo, RunResult
 from support.provenance import SERIES, patched, provenance
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]

@@ -10,13 +10,7 @@ from typing import Any
 from mglru.guest.latency import Histogram
 from mglru.report.inputs import ReportInputs
 from mglru.results.compare import Named
-from mglru.results.model import (
-    BootRecord,
-    Headline,
-    Published,
-    RunInfo,
-    RunResult,
-)
+from mglru.results.model import BootRecord, Headline, Published, RunInfo, RunResult
 from mglru.results.timeline import Timeline
 from mglru.series.listing import load_series
 from mglru.study.bound.file import Bound

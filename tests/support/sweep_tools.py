@@ -8,12 +8,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from mglru.results.model import (
-    BootRecord,
-    Headline,
-    RunInfo,
-    RunResult,
-)
+from mglru.results.model import BootRecord, Headline, RunInfo, RunResult
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep.file import Sweep, SweepPoint
 from mglru.study.sweep.points import Settings, combinations

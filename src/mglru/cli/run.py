@@ -45,7 +45,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     """
     from mglru.core.ui import Ui
     from mglru.results.compare import Named
-    from mglru.results.model import ResultFile
+    from mglru.results.result_file import ResultFile
     from mglru.run.session import Session
     from mglru.study.demo import run_demo
 
@@ -229,7 +229,7 @@ def selftest(
     from mglru.experiment.load import load_experiment
     from mglru.machine.registry import MACHINES
     from mglru.results.marks import TOLERANCE
-    from mglru.results.model import ResultFile
+    from mglru.results.result_file import ResultFile
     from mglru.run.session import Session
     from mglru.study.selftest import render, spread, widest
 

@@ -118,7 +118,7 @@ def try_(
     """Run a command on kernels; HELP is what the user sees."""
     from mglru.core.ui import Ui
     from mglru.debian import packages
-    from mglru.results.model import ResultFile
+    from mglru.results.result_file import ResultFile
     from mglru.run.session import Session
     from mglru.study.try_.trial import make_output, make_trial, run_trial
 

@@ -16,7 +16,8 @@ from mglru.results.baseline import baseline_of, common_choice
 from mglru.results.folders import result_files
 from mglru.results.humps import Humps, two_humps
 from mglru.results.marks import TOLERANCE, Mark, judge
-from mglru.results.model import Headline, Published, RunResult, load
+from mglru.results.model import Headline, Published, RunResult
+from mglru.results.result_file import load
 from mglru.series import state as series_state
 
 MAX_PROBLEMS_SHOWN = 5

@@ -13,7 +13,8 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.machine.registry import MACHINES, UML
-from mglru.results.model import ResultFile, RunResult
+from mglru.results.model import RunResult
+from mglru.results.result_file import ResultFile
 from mglru.run.session import Session
 from mglru.source.kernel_id import parse_list
 

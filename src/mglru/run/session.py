@@ -13,7 +13,8 @@ from mglru.debian import packages
 from mglru.experiment.spec import Experiment
 from mglru.machine.qemu import check_kvm
 from mglru.machine.registry import KVM, MACHINES, UML
-from mglru.results.model import BootRecord, ResultFile, RunInfo, RunResult, in_order
+from mglru.results.model import BootRecord, RunInfo, RunResult, in_order
+from mglru.results.result_file import ResultFile
 from mglru.run import resume
 from mglru.run.boots import Job, make_jobs, parallel_boots, run_jobs
 from mglru.run.judged import Judged, PlainBoot, boot_plain

@@ -14,10 +14,11 @@ from mglru.core.ui import Ui
 from mglru.experiment.files import split_name
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import from_record, recorded
-from mglru.results import model as results
+from mglru.results import result_file
 from mglru.results.compare import Cell, Comparison
 from mglru.results.marks import MIN_PAIRS, Mark
-from mglru.results.model import ResultFile, RunResult, series_of
+from mglru.results.model import RunResult, series_of
+from mglru.results.result_file import ResultFile
 from mglru.run.session import Session
 from mglru.series.state import is_of_another_state
 from mglru.source.kernel_id import parse_list
@@ -109,7 +110,7 @@ def load_found(name: str, found: Path | None) -> RunResult:
             f"there is no {path} whose findings could be confirmed",
             next_step=f"./mglru run {name} --json FILE, then --found FILE",
         )
-    there = [run for run in results.load(path) if run.experiment == name]
+    there = [run for run in result_file.load(path) if run.experiment == name]
     if not there:
         raise UsageError(f"{path} has no run of {name}", next_step="name another file with --found")
     check_found(there[0], str(path))

@@ -10,7 +10,8 @@ from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.settings import recorded
 from mglru.experiment.spec import Experiment
-from mglru.results.model import ResultFile, RunResult
+from mglru.results.model import RunResult
+from mglru.results.result_file import ResultFile
 from mglru.run.experiments import Wanted
 from mglru.run.session import Session
 from mglru.series.listing import load_series

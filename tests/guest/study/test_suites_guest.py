@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import ExitCode
-from mglru.results.model import load
+from mglru.results.result_file import load
 from mglru.run.provenance import DIRTY
 from support import lab_process
 

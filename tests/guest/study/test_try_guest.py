@@ -21,7 +21,8 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import DirectoryDataset
 from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
-from mglru.results.model import BootRecord, load
+from mglru.results.model import BootRecord
+from mglru.results.result_file import load
 from mglru.run.boots import make_jobs, output_file, run_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.study.try_ import ending as verdict

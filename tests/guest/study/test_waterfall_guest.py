@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import ExitCode
-from mglru.results.model import load
+from mglru.results.result_file import load
 from mglru.study import waterfall_table
 from mglru.study.waterfall import make_waterfall
 from support.command_line import run

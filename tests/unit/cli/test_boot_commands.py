@@ -12,8 +12,9 @@ import pytest
 from mglru.core.errors import ExitCode
 from mglru.core.ui import Ui
 from mglru.experiment.spec import Experiment
-from mglru.results import model
-from mglru.results.model import Headline, ResultFile, RunResult
+from mglru.results import result_file
+from mglru.results.model import Headline, RunResult
+from mglru.results.result_file import ResultFile
 from support.command_line import run
 from support.made_runs import made_run
 
@@ -74,7 +75,7 @@ def test_run_says_what_was_asked_and_keeps_it(
     (asked,) = session.asked
     assert (asked["name"], asked["boots"], asked["seed"]) == ("read-twice", 2, 7)
     assert asked["parameters"] == {"limit": "8M"}
-    (kept,) = model.load(file)
+    (kept,) = result_file.load(file)
     assert kept.kernels == ["6.12", "6.12+next"]
 
 
@@ -106,7 +107,7 @@ def test_demo_leaves_results_and_a_page(
     code, _out, err = run(capsys, "demo")
     assert code == ExitCode.OK
     assert [asked["name"] for asked in session.asked] == ["ycsb-a", "ycsb-b"]
-    assert len(model.load(tmp_path / "mglru-demo.json")) == 2
+    assert len(result_file.load(tmp_path / "mglru-demo.json")) == 2
     assert "<html" in (tmp_path / "mglru-demo.html").read_text()
     assert "./mglru compare mglru-demo.json" in err
 

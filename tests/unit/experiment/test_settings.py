@@ -10,7 +10,7 @@ from mglru.core.paths import RESULTS
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, from_record, read_settings, recorded
 from mglru.results.folders import result_files
-from mglru.results.model import load
+from mglru.results.result_file import load
 
 SAME = (
     ("limit=24M", "memcg.memory.max=24M", " limit =24M"),

@@ -12,7 +12,8 @@ from mglru import cli
 from mglru.core.errors import ExitCode
 from mglru.report import overview
 from mglru.report.overview import MOST_ROWS
-from mglru.results.model import Headline, RunResult, save
+from mglru.results.model import Headline, RunResult
+from mglru.results.result_file import save
 from mglru.series.listing import load_series
 from support.made_runs import made_run
 

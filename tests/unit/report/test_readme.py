@@ -13,7 +13,7 @@ from mglru.report import generated, overview
 from mglru.results import tables
 from mglru.results.compare import compare, load_named
 from mglru.results.folders import result_files
-from mglru.results.model import load
+from mglru.results.result_file import load
 
 
 def test_only_the_part_between_the_markers_is_replaced(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ from mglru.report.picture import digest, picture, picture_dots
 from mglru.report.summary import summarise
 from mglru.results.compare import Named, compare
 from mglru.results.marks import Mark
-from mglru.results.model import RunResult, save
+from mglru.results.model import RunResult
+from mglru.results.result_file import save
 from mglru.study.sweep import file as sweep_file
 from mglru.study.waterfall import make_waterfall
 from support import report_inputs

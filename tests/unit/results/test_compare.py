@@ -16,14 +16,8 @@ from mglru.core.figures import number
 from mglru.results import tables
 from mglru.results.compare import Comparison, Named, compare, load_named
 from mglru.results.marks import Mark
-from mglru.results.model import (
-    BootRecord,
-    Headline,
-    Published,
-    RunInfo,
-    RunResult,
-    save,
-)
+from mglru.results.model import BootRecord, Headline, Published, RunInfo, RunResult
+from mglru.results.result_file import save
 from mglru.study import selftest
 from support.provenance import provenance
 

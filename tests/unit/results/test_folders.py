@@ -11,7 +11,7 @@ from mglru.core.errors import UsageError
 from mglru.core.paths import RESULTS
 from mglru.experiment.load import load_experiment
 from mglru.results.folders import result_files
-from mglru.results.model import load
+from mglru.results.result_file import load
 
 
 def test_a_directory_is_what_is_in_it_in_the_order_of_names(tmp_path: Path) -> None:

@@ -13,17 +13,8 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import ExitCode, LabError, UsageError
-from mglru.results.model import (
-    FORMAT,
-    BootRecord,
-    Headline,
-    Published,
-    ResultFile,
-    RunInfo,
-    RunResult,
-    load,
-    save,
-)
+from mglru.results.model import BootRecord, Headline, Published, RunInfo, RunResult
+from mglru.results.result_file import FORMAT, ResultFile, load, save
 from support.provenance import patched, provenance
 
 STOCK, NEXT = "6.12", "6.12+next"

@@ -13,7 +13,8 @@ from mglru import cli
 from mglru.core.errors import ExitCode, UsageError
 from mglru.results import recording
 from mglru.results.compare import Comparison, Named, compare
-from mglru.results.model import Headline, ResultFile, RunResult, save
+from mglru.results.model import Headline, RunResult
+from mglru.results.result_file import ResultFile, save
 from mglru.run import provenance
 from mglru.series import state as series_state
 from mglru.series.listing import load_series

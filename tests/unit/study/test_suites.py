@@ -13,7 +13,8 @@ from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
-from mglru.results.model import BootRecord, RunResult, load
+from mglru.results.model import BootRecord, RunResult
+from mglru.results.result_file import load
 from mglru.run import boots as run
 from mglru.run import resume
 from mglru.run.session import Prepared

@@ -14,7 +14,7 @@ from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.experiment.settings import read_settings
 from mglru.report.charts.palette import Palette
 from mglru.report.charts.sweep import sweep_charts, sweep_plot
-from mglru.results import model as results
+from mglru.results import result_file
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
 from mglru.run.boots import parallel_boots
@@ -153,7 +153,7 @@ def test_a_file_says_what_was_swept_and_is_read_to_the_bit(tmp_path: Path) -> No
     assert document["points"][3]["settings"] == {"limit": "32M", "zipf": 1.2}
     # A point is a result by itself.
     (tmp_path / "run.json").write_text(json.dumps(document["points"][0]["run"]))
-    assert results.load(tmp_path / "run.json") == [whole.points[0].run]
+    assert result_file.load(tmp_path / "run.json") == [whole.points[0].run]
     assert sweep_file.load(path) == whole
 
 
@@ -201,7 +201,7 @@ def test_a_file_that_is_no_sweep_is_refused(tmp_path: Path, text: str, message: 
 def test_a_sweep_is_no_result_of_a_run(tmp_path: Path) -> None:
     sweep_file.save(sweep_tools.sweep(), tmp_path / "s.json")
     with pytest.raises(UsageError, match="it is a sweep"):
-        results.load(tmp_path / "s.json")
+        result_file.load(tmp_path / "s.json")
 
 
 def test_what_a_file_has_is_not_made_again() -> None:

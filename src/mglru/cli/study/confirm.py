@@ -45,7 +45,7 @@ def confirm(
     too. Kernels, machine and settings are those of the result. Exit code 1 if one does not hold.
     """
     from mglru.core.ui import Ui
-    from mglru.results.model import ResultFile
+    from mglru.results.result_file import ResultFile
     from mglru.study.confirm import check_seeds, confirm_run, load_found
 
     ui = Ui()

@@ -69,8 +69,8 @@ def stress(
 
     from mglru.core.ui import Ui
     from mglru.machine.registry import THREADS
-    from mglru.results.model import ResultFile
     from mglru.results.output_file import STDOUT
+    from mglru.results.result_file import ResultFile
     from mglru.run.session import Session
     from mglru.study.stress import ALONE, NAME, run_stress, stress_experiment
 

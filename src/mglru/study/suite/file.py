@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mglru.core.errors import UsageError
-from mglru.results import model as results
-from mglru.results import recording
+from mglru.results import model, recording, result_file
 from mglru.results.model import BootRecord, RunInfo, RunResult
 from mglru.results.output_file import STDOUT, OutputFile, json_text
 
@@ -57,14 +56,14 @@ class SuiteFile(OutputFile):
         run = self._runs[name]
         # What was sampled over time is many times as large as all the rest.
         slim = record.model_copy(update={"timeline": None})
-        self._put(RunResult.from_boots(run, results.in_order(run, [*run.raw, slim])))
+        self._put(RunResult.from_boots(run, model.in_order(run, [*run.raw, slim])))
         self.write()
         return self._runs[name]
 
     def _put(self, run: RunResult) -> None:
-        recording.check_state(self.path, results.series_of(run))
+        recording.check_state(self.path, model.series_of(run))
         self._runs[run.experiment] = run
-        self._texts[run.experiment] = json_text(results.to_document(run)).rstrip()
+        self._texts[run.experiment] = json_text(result_file.to_document(run)).rstrip()
 
 
 def load_old(path: str, *, anew: bool) -> dict[str, RunResult]:
@@ -76,7 +75,7 @@ def load_old(path: str, *, anew: bool) -> dict[str, RunResult]:
     if anew or path == STDOUT or not Path(path).is_file() or not Path(path).stat().st_size:
         return {}
     try:
-        return {run.experiment: run for run in results.load(path)}
+        return {run.experiment: run for run in result_file.load(path)}
     except UsageError as error:
         raise UsageError(
             error.what, next_step="name another file with --json, or replace this one with --anew"

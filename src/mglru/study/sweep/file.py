@@ -14,16 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mglru.results import recording
 from mglru.results.json_file import FileKind, shown
-from mglru.results.model import (
-    BootRecord,
-    RunInfo,
-    RunResult,
-    from_document,
-    in_order,
-    series_of,
-    to_document,
-)
+from mglru.results.model import BootRecord, RunInfo, RunResult, in_order, series_of
 from mglru.results.output_file import OutputFile, json_text
+from mglru.results.result_file import from_document, to_document
 from mglru.study.sweep.points import Value
 
 FORMAT = 1
