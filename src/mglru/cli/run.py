@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mglru.cli.common import machine_option, report_failures, settings_option, source_option
 from mglru.cli.results import show
-from mglru.cli.suite import KERNELS, SuiteOptions, run_suite
+from mglru.cli.suite import KERNELS, RunOptions, run_suite
 from mglru.core.errors import ExitCode, UsageError
 from mglru.experiment.settings import Setting, recorded
 from mglru.source.kernel_id import parse_list
@@ -65,7 +64,9 @@ def demo(own_sources: tuple[Path, ...]) -> int:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="EXPERIMENT...|--suite NAME")
-@click.option("--suite", metavar="NAME", help="All families of a suite (./mglru experiments).")
+@click.option(
+    "--suite", default="", metavar="NAME", help="All families of a suite (./mglru experiments)."
+)
 @click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
 @machine_option
 @click.option(
@@ -93,25 +94,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
 @click.option("--anew", is_flag=True, help="Of a suite: replace the file instead of going on.")
 @click.option("--renew", is_flag=True, help="Boot again only what changed since --json FILE.")
 @source_option
-def run(
-    names: tuple[str, ...],
-    *,
-    suite: str | None,
-    kernels: str | None,
-    machine: str,
-    boots: int | None,
-    seed: int,
-    settings: tuple[Setting, ...],
-    json_file: str | None,
-    everything: bool,
-    quick: bool,
-    allow: float | None,
-    only: tuple[str, ...],
-    leave_out: tuple[str, ...],
-    anew: bool,
-    renew: bool,
-    own_sources: tuple[Path, ...],
-) -> int:
+def run(**given: Any) -> int:
     """Run experiments, or all families of a suite, on kernels and compare.
 
     Boot i of every kernel gets the seed + i: the same operations on every kernel, others in
@@ -121,73 +104,70 @@ def run(
     stock kernels, and exits with 1 if one is above --allow. Its results are kept boot by boot
     (mglru-suite-NAME.json): the same command again goes on where an interrupted one stopped.
     """
+    options = RunOptions(**given)
+    if options.suite:
+        _check_suite_only(options)
+        return run_suite(options)
+    _check_no_suite(options)
+    return _run_named(options)
+
+
+def _run_named(options: RunOptions) -> int:
+    """Run experiments, show each when it is complete, and return the exit code."""
     from mglru.core.ui import Ui
     from mglru.results.compare import Named
     from mglru.results.output_file import STDOUT
     from mglru.run.experiments import WantedRun, run_experiments
 
-    if suite:
-        _check_suite_only(names, everything=everything, both=anew and renew)
-        return run_suite(
-            SuiteOptions(
-                suite=suite,
-                kernels=kernels,
-                machine=machine,
-                seeds=boots,
-                seed=seed,
-                settings=settings,
-                quick=quick,
-                allow=allow,
-                only=only,
-                leave_out=leave_out,
-                json_file=json_file,
-                anew=anew,
-                renew=renew,
-                own_sources=own_sources,
-            )
-        )
-    _check_no_suite(names, quick=quick, allow=allow, only=only, leave_out=leave_out, anew=anew)
     wanted = WantedRun(
-        names=names,
-        kernels=kernels,
-        machine=machine,
-        boots=boots,
-        seed=seed,
-        settings=settings,
-        json_file=json_file,
-        old=_to_renew(json_file) if renew else {},
-        own_sources=own_sources,
+        names=options.names,
+        kernels=options.kernels,
+        machine=options.machine,
+        boots=options.boots,
+        seed=options.seed,
+        settings=options.settings,
+        json_file=options.json_file,
+        old=_to_renew(options.json_file) if options.renew else {},
+        own_sources=options.own_sources,
     )
 
     def show_result(result: RunResult) -> None:
-        if json_file != STDOUT:
-            show([Named(result.experiment, result)], everything=everything)
+        if options.json_file != STDOUT:
+            show([Named(result.experiment, result)], everything=options.everything)
 
     ui = Ui()
     return report_failures(run_experiments(wanted, ui, show_result), ui)
 
 
-def _check_suite_only(names: Sequence[str], *, everything: bool, both: bool) -> None:
-    if both:
+def _check_suite_only(options: RunOptions) -> None:
+    if options.anew and options.renew:
         raise UsageError(
             "--anew boots everything again, --renew only what changed", next_step="give one of them"
         )
-    if names:
+    if options.names:
         raise UsageError(
-            f"--suite and the experiments {', '.join(names)}", next_step="give one of the two"
+            f"--suite and the experiments {', '.join(options.names)}",
+            next_step="give one of the two",
         )
-    if everything:
+    if options.everything:
         raise UsageError(
             "--all is not for a suite",
             next_step="./mglru compare FILE --all shows every counter of its points",
         )
 
 
-def _check_no_suite(names: Sequence[str], **of_suites: object) -> None:
-    given = [f"--{name.replace('_', '-')}" for name, value in of_suites.items() if value]
+def _check_no_suite(options: RunOptions) -> None:
+    of_suites = {
+        "--quick": options.quick,
+        "--allow": options.allow,
+        "--only": options.only,
+        "--leave-out": options.leave_out,
+        "--anew": options.anew,
+    }
+    given = [name for name, value in of_suites.items() if value]
     if given:
         raise UsageError(f"{', '.join(given)} goes with --suite", next_step="./mglru run --help")
-    if not names:
+    if not options.names:
         raise UsageError(
             "nothing to run", next_step="name experiments, or a --suite (./mglru experiments)"
         )

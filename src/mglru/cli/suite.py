@@ -23,49 +23,53 @@ KERNELS = "6.12@classic,6.12,7.3,6.12+next"
 MAX_FAILURES_SHOWN = 10
 
 
-@dataclass(frozen=True)
-class SuiteOptions:
-    """What `run --suite` was asked for; None where nothing was said.
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What `run` was asked for, by the names of its options; None where nothing was said.
 
     Attributes:
-        suite: its name.
+        names: of experiments; none with a suite.
+        suite: its name; empty: experiments are run.
         kernels: as on the command line.
         machine: a name in `registry.MACHINES`.
-        seeds: boots of each kernel at each point.
+        boots: of each kernel, for each experiment or point.
         seed: of the first boot.
-        settings: of all points.
-        quick: only the points marked so.
-        allow: the ratio up to which it is no harm.
-        only: families or points that are run; none: all.
-        leave_out: families or points that are not run.
+        settings: of all experiments or points.
         json_file: where the results are kept.
-        anew: whether that file is replaced instead of gone on with.
+        everything: show every counter that differs; not of a suite.
+        quick: of a suite: only the points marked so.
+        allow: of a suite: the ratio up to which it is no harm.
+        only: of a suite: families or points that are run; none: all.
+        leave_out: of a suite: families or points that are not run.
+        anew: of a suite: whether the file is replaced instead of gone on with.
         renew: whether what has changed since is booted again, and only that.
         own_sources: the user's kernel sources.
     """
 
+    names: Sequence[str]
     suite: str
     kernels: str | None
     machine: str
-    seeds: int | None
+    boots: int | None
     seed: int
     settings: Sequence[Setting]
+    json_file: str | None
+    everything: bool
     quick: bool
     allow: float | None
     only: Sequence[str]
     leave_out: Sequence[str]
-    json_file: str | None
     anew: bool
     renew: bool
     own_sources: Sequence[Path]
 
     @property
     def path(self) -> str:
-        """Where the results are kept."""
+        """Where the results of a suite are kept."""
         return self.json_file or f"mglru-suite-{self.suite}.json"
 
 
-def run_suite(options: SuiteOptions) -> int:
+def run_suite(options: RunOptions) -> int:
     """Run what a file lacks of a suite, print the table, return the exit code.
 
     Raises:
@@ -90,7 +94,7 @@ def run_suite(options: SuiteOptions) -> int:
     plan = suite_run.SuitePlan(
         families=chosen,
         kernels=parse_list(options.kernels or KERNELS),
-        seeds=options.seeds,
+        seeds=options.boots,
         seed=options.seed,
         settings=options.settings,
         machine=options.machine,
@@ -108,7 +112,7 @@ def run_suite(options: SuiteOptions) -> int:
     return _show(runs, options, ui)
 
 
-def _show(runs: Sequence[RunResult], options: SuiteOptions, ui: Ui) -> int:
+def _show(runs: Sequence[RunResult], options: RunOptions, ui: Ui) -> int:
     """Print the table, and return 1 if something in it is worse than allowed."""
     from mglru.results.output_file import STDOUT
     from mglru.study.suite import table as suite_table

@@ -108,6 +108,30 @@ def run_info(
     baseline: str = "",
 ) -> RunInfo:
     """Describe a run before its first boot; `parameters`: its settings; `baseline`: see RunInfo."""
+    return RunInfo(
+        experiment=experiment.name,
+        machine=machine.name,
+        seed=seed,
+        kernels=[str(kernel) for kernel in builds],
+        boots=boots,
+        provenance=Provenance(
+            kernels={str(kernel): _kernel(build) for kernel, build in builds.items()},
+            machine=_machine(machine, experiment),
+            experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=dict(parameters)),
+            seed=seed,
+            dataset_sha256=image_digest(image),
+            userland=dict(userland.versions) if userland else {},
+            lab_commit=lab_commit(),
+            host=describe_host(),
+        ),
+        headline=_headline(experiment),
+        published=_published(experiment),
+        baseline=baseline,
+    )
+
+
+def _machine(machine: Machine, experiment: Experiment) -> MachineProvenance:
+    """Describe the machine as it is for an experiment."""
     fitting = machine.fit(experiment)
     options: dict[str, JsonValue] = {
         "memory_mb": experiment.guest.memory_mb,
@@ -119,31 +143,19 @@ def run_info(
         options["movable_mb"] = fitting.guest.movable_mb
     if machine.emulator:
         options["emulator"] = machine.emulator()
-    headline = [
+    return MachineProvenance(virtual_time=fitting.time != "real", options=options)
+
+
+def _headline(experiment: Experiment) -> list[Headline]:
+    return [
         Headline(name=metric.name, better=metric.better, label=metric.label or "")
         for metric in experiment.metrics
     ]
-    return RunInfo(
-        experiment=experiment.name,
-        machine=machine.name,
-        seed=seed,
-        kernels=[str(kernel) for kernel in builds],
-        boots=boots,
-        provenance=Provenance(
-            kernels={str(kernel): _kernel(build) for kernel, build in builds.items()},
-            machine=MachineProvenance(virtual_time=fitting.time != "real", options=options),
-            experiment=ExperimentProvenance(sha256=experiment.sha256, parameters=dict(parameters)),
-            seed=seed,
-            dataset_sha256=image_digest(image),
-            userland=dict(userland.versions) if userland else {},
-            lab_commit=lab_commit(),
-            host=describe_host(),
-        ),
-        headline=headline,
-        published={
-            metric.name: Published(before=metric.published.before, after=metric.published.after)
-            for metric in experiment.metrics
-            if metric.published
-        },
-        baseline=baseline,
-    )
+
+
+def _published(experiment: Experiment) -> dict[str, Published]:
+    return {
+        metric.name: Published(before=metric.published.before, after=metric.published.after)
+        for metric in experiment.metrics
+        if metric.published
+    }

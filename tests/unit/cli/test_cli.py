@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 from pathlib import Path
@@ -11,6 +12,8 @@ import click
 import pytest
 
 from mglru import cli
+from mglru.cli import run as run_command
+from mglru.cli.suite import RunOptions
 from mglru.core.errors import ExitCode
 from mglru.core.paths import REPO
 from support.command_line import run
@@ -22,6 +25,12 @@ from support.command_line import run
         (["nosuch"], "No such command 'nosuch'"),
         (["run"], "nothing to run"),
         (["run", "nosuch"], "no experiment 'nosuch'"),
+        (["run", "--suite", "nosuch"], "nosuch"),
+        (["run", "--suite", "harm", "ycsb-b"], "--suite and the experiments ycsb-b"),
+        (["run", "--suite", "harm", "--all"], "--all is not for a suite"),
+        (["run", "--suite", "harm", "--anew", "--renew"], "--renew only what changed"),
+        (["run", "ycsb-b", "--quick", "--leave-out", "x"], "--quick, --leave-out goes with"),
+        (["run", "ycsb-b", "--renew"], "nothing to renew"),
         (["run", "../pyproject"], "no experiment"),
         (["run", "ycsb-b", "--kernels", "6.11"], "no kernel '6.11'"),
         (["run", "ycsb-b", "--kernels", "6.12,6.12"], "twice"),
@@ -62,6 +71,11 @@ def test_bad_input_is_one_message_and_the_usage_exit_code(
     assert "downloading" not in err
     assert out == ""
     assert code == ExitCode.USAGE
+
+
+def test_every_option_of_run_is_one_that_runs_know() -> None:
+    options = {parameter.name for parameter in run_command.run.params}
+    assert options == {field.name for field in dataclasses.fields(RunOptions)}
 
 
 def test_without_arguments_the_help_shows_where_to_begin(
