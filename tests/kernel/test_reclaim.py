@@ -49,14 +49,14 @@ ANON = step("anon", f"dd if=/dev/urandom of=/dev/null bs={ANON_MB}M count={ROUND
 
 
 def beside_stock(
-    tmp_path: Path, *plan: str | PlanStep
+    tmp_path: Path, *plan: str | PlanStep, at_most: float = AT_MOST
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the counters of a plan on the series, which may cost a little more, and on stock."""
     stock = plan_metrics(tmp_path, STOCK, *plan)
     found = plan_metrics(tmp_path, SERIES, *plan)
     assert found["oom_kill"] <= stock["oom_kill"]
     for cost in ("written_kb", "elapsed_seconds"):
-        assert found[cost] <= stock[cost] * AT_MOST, f"{cost}: {found[cost]}, stock {stock[cost]}"
+        assert found[cost] <= stock[cost] * at_most, f"{cost}: {found[cost]}, stock {stock[cost]}"
     return found, stock
 
 
@@ -103,6 +103,8 @@ def test_swap_over_a_file(tmp_path: Path) -> None:
         "counters\tbegin",
         ANON,
         "counters\tend",
+        # The program's text counts for more than on stock, where there is so little of it.
+        at_most=1.06,
     )
     assert found["oom_kill"] == 0
     assert found["pswpout"] >= (ANON_MB - 16) * PAGES_OF_MB
