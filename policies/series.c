@@ -34,6 +34,11 @@ static double stale = 1, turn = 32, hardly = 32;
 static double fresh = .75, often = 1, dead = 2, early = 1;
 /* Over what part of a cacheful loans are judged when all are lent that may be; 0: called back at once. */
 static double judge = 16;
+/*
+ * Room is lent while one in so many comes back at once, and one in so many not for the first time (0: not
+ * for that); and when nothing came back for this part of a cacheful (0: never).
+ */
+static double thrash = 2, twice = 4, quiet = 8;
 
 /* struct lru_gen_folio and struct lru_gen_window */
 static struct list lists[LISTS];
@@ -44,7 +49,9 @@ static long worth, cache, lent, unproven, nr_early;
 static uint32_t epoch, recalled, recalls, unused_since;
 static long back, wanted, hot_back;		/* since the last scan */
 static bool no_hand;
-static long uses, nr_new, soon, nr_used, nr_soon;
+static long uses, nr_new, soon, nr_used, nr_soon, back_twice, nr_twice;
+static uint32_t returned;			/* the age when something came back last */
+static bool returns;				/* since the last scan */
 static uint32_t evicted_seen;
 static bool standing, is_stale;
 static uint32_t all_lent;			/* the age when it was, 0: it is not */
@@ -89,7 +96,9 @@ static void init(void)
 	epoch = recalled = recalls = all_lent = 0;
 	judged = false;
 	back = wanted = hot_back = 0;
-	uses = nr_new = soon = nr_used = nr_soon = 0;
+	uses = nr_new = soon = nr_used = nr_soon = back_twice = nr_twice = 0;
+	returned = age;
+	returns = false;
 	evicted_seen = age;
 	no_hand = standing = is_stale = false;
 	kinds[0] = 0;
@@ -183,6 +192,7 @@ static void note_evicted(long pages)
 {
 	worth -= min_long(worth, worth * pages / (long)memory);
 	soon -= min_long(soon, soon * pages / (long)memory);
+	back_twice -= min_long(back_twice, back_twice * pages / (long)memory);
 }
 
 /* What was evicted of a kind, or came back of it: as a part of the last 256. */
@@ -232,9 +242,14 @@ static bool are_stale(void)
 
 static void note_returns(void)
 {
+	returns = back + wanted;
+	if (returns || is_stale)
+		returned = age;
 	age_uses(back + wanted + hot_back);
 	soon = min_long(soon + nr_soon * 8 * (WORTH_ONE / (long)memory), WORTH_ONE);
 	nr_soon = 0;
+	back_twice = min_long(back_twice + nr_twice * (WORTH_ONE / (long)memory), WORTH_ONE);
+	nr_twice = 0;
 	worth = min_long(worth + (back + wanted) * (WORTH_ONE / (long)memory), WORTH_ONE);
 	found_dead(wanted);
 	found_used(hot_back, LONG_MAX);
@@ -259,11 +274,30 @@ static void recall(long pages)
 	recalled = age;
 }
 
+static bool thrashes(void)
+{
+	return thrash && soon >= WORTH_ONE / thrash && (!twice || back_twice >= WORTH_ONE / twice);
+}
+
+static bool is_quiet(void)
+{
+	return quiet && (uint32_t)(age - returned) >= (uint32_t)(cache / quiet);
+}
+
+static bool may_lend(void)
+{
+	if (is_quiet())
+		return true;
+	if ((age - recalled) >> recalls < (uint32_t)cache)
+		return false;
+	return worth <= WORTH_ONE / lending || thrashes();
+}
+
 static bool lend(void)
 {
 	long keep = cache / first;
 
-	if (worth > WORTH_ONE / lending || (age - recalled) >> recalls < (uint32_t)cache)
+	if (!may_lend())
 		return false;
 	if ((share >> SHARE_SHIFT) - 1 < keep) {
 		if (!judge && share >> SHARE_SHIFT <= keep && lent)
@@ -308,6 +342,7 @@ static void begin_window(void)
 	unproven = cache / first;
 	share = (cache - unproven) << SHARE_SHIFT;
 	epoch = recalled = age - cache;
+	returned = age;
 	unused_since = age;
 	nr_early = early ? lists[FRESH].size : 0;
 	least = LONG_MAX;
@@ -326,13 +361,18 @@ static long note_window(void)
 	note_returns();
 	change_share(0);
 	judge_loans();
-	if (lent && worth > WORTH_ONE / call) {
+	if (lent && worth > WORTH_ONE / call && returns && !thrashes()) {
 		recalls += recalls < 10;
 		recall(min_long(2 * lent, cache));
 	}
 	larger = window_size() - (share >> SHARE_SHIFT);
 	note_room(larger);
 	is_stale = are_stale();
+	if (lent && is_stale && thrashes()) {
+		recalls += recalls < 10;
+		recall(lent);
+		larger = window_size() - (share >> SHARE_SHIFT);
+	}
 	return larger;
 }
 
@@ -673,6 +713,7 @@ static void insert(int p, bool ahead)
 	if (f->shadow && distance <= (uint32_t)cache) {
 		note_kind(as, true);
 		nr_soon += as != HOT && distance < (uint32_t)cache / 8;
+		nr_twice += as == AGAIN;
 		if (as != NEVER && back_is_dead())
 			to = WINDOW;
 		if (as != NEVER && comes_sooner(distance)) {
@@ -706,7 +747,8 @@ static const struct param params[] = {
 	{ "first", &first }, { "unused", &unused }, { "sooner", &sooner },
 	{ "stale", &stale }, { "turn", &turn }, { "hardly", &hardly },
 	{ "fresh", &fresh }, { "often", &often }, { "dead", &dead },
-	{ "early", &early }, { "judge", &judge }, { 0 }
+	{ "early", &early }, { "judge", &judge },
+	{ "thrash", &thrash }, { "twice", &twice }, { "quiet", &quiet }, { 0 }
 };
 
 static struct policy series = {
