@@ -21,7 +21,11 @@ SHOWN_DIGITS = 12
 # What decides what a guest does, beside its kernel and its plan.
 GUEST = ("guest", "src/mglru/guest", "src/mglru/machine", "src/mglru/disk", "kconfig")
 # Commits that changed names there and nothing that a guest does: boots from before them count.
-ONLY_NAMES = ("39a6dc50292b2585ba7151265358056bfb201a1f",)
+ONLY_NAMES = (
+    "39a6dc50292b2585ba7151265358056bfb201a1f",
+    "fe1f9403e21eaf5bcfd5b53ddc80dde94b0e762b",
+    "866dcf7680079c5e4c26c40cff5e2ee51e0a73f2",
+)
 
 
 def known_boots(old: RunResult, info: RunInfo, where: str) -> list[BootRecord]:
