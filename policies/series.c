@@ -268,6 +268,9 @@ static void note_room(long larger)
 
 static void recall(long pages)
 {
+	/* a loan that did not wait does not count */
+	if ((age - recalled) >> recalls >= (uint32_t)cache)
+		recalls += recalls < 10;
 	change_share(pages << SHARE_SHIFT);
 	lent = all_lent = 0;
 	judged = false;
@@ -281,7 +284,7 @@ static bool thrashes(void)
 
 static bool is_quiet(void)
 {
-	return quiet && (uint32_t)(age - returned) >= (uint32_t)(cache / quiet);
+	return quiet && (uint32_t)(age - returned) >= (uint32_t)max_long(cache / quiet, 4 * MIN_LRU_BATCH);
 }
 
 static bool may_lend(void)
@@ -361,15 +364,12 @@ static long note_window(void)
 	note_returns();
 	change_share(0);
 	judge_loans();
-	if (lent && worth > WORTH_ONE / call && returns && !thrashes()) {
-		recalls += recalls < 10;
+	if (lent && worth > WORTH_ONE / call && returns && !thrashes())
 		recall(min_long(2 * lent, cache));
-	}
 	larger = window_size() - (share >> SHARE_SHIFT);
 	note_room(larger);
 	is_stale = are_stale();
 	if (lent && is_stale && thrashes()) {
-		recalls += recalls < 10;
 		recall(lent);
 		larger = window_size() - (share >> SHARE_SHIFT);
 	}
