@@ -37,6 +37,7 @@ COMMANDS = {
         "sweep": ("study.sweep", "One experiment at many points: curves over the memory limit."),
         "cluster": ("study.cluster", "Many machines for one sweep."),
         "bound": ("study.bound", "How far the kernels are from the optimum."),
+        "draw": ("study.draw", "Experiments drawn at random: what nobody tuned to."),
         "confirm": ("study.confirm", "Whether what a result found holds with other seeds."),
         "stress": ("study.stress", "All that can happen to memory management, on processors."),
     },

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 from rich import box
@@ -23,6 +24,8 @@ from mglru.study.suite.measures import (
 )
 
 WORSE, PERHAPS = "!", "?"
+# Families from which on a mean over them says something.
+MIN_SUMMED = 5
 
 
 def failures(found: Sequence[FamilyHarm], allowed: float) -> list[str]:
@@ -90,6 +93,7 @@ def footer(found: Sequence[FamilyHarm], allowed: float) -> list[str]:
     """Return the lines below the table: what the marks mean, what does not count, notes."""
     above = f"{WORSE} above {allowed:g}: at {MIN_PAIRS} seeds and more the whole interval is"
     return [
+        *_summary(found, allowed),
         f"{above}, with fewer the ratio alone; {PERHAPS} the ratio is, but the interval is not",
         "in brackets: the point, what it is a ratio to, and the seed whose own ratio is largest",
         f"counted as that much if less: {READ_FLOOR_KB / 1024:g} MB read or written, "
@@ -97,6 +101,25 @@ def footer(found: Sequence[FamilyHarm], allowed: float) -> list[str]:
         *([FOOTNOTE] if any(family.other_state for family in found) else []),
         *(f"note: {note}" for family in found for note in (*family.missing, *family.notes)),
     ]
+
+
+def _summary(found: Sequence[FamilyHarm], allowed: float) -> list[str]:
+    """Say of each measure how the families fare together, as far as there are ratios."""
+    texts = []
+    for measure in MEASURES:
+        ratios = [
+            family.worst[measure].ratio
+            for family in found
+            if measure in family.worst and 0 < family.worst[measure].ratio < math.inf
+        ]
+        if len(ratios) >= MIN_SUMMED:
+            above = sum(ratio > allowed for ratio in ratios)
+            texts.append(
+                f"{measure} {times(statistics.geometric_mean(ratios))} ({above} of {len(ratios)})"
+            )
+    if not texts:
+        return []
+    return [f"geometric mean, and how many are above {allowed:g}: {'; '.join(texts)}"]
 
 
 def _cell(worst: Worst | None, allowed: float) -> Text:
