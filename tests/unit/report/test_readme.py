@@ -14,6 +14,7 @@ from mglru.results import tables
 from mglru.results.compare import compare, load_named
 from mglru.results.folders import result_files
 from mglru.results.result_file import load
+from mglru.study.draw import SUITE
 
 
 def test_only_the_part_between_the_markers_is_replaced(tmp_path: Path) -> None:
@@ -90,8 +91,8 @@ def test_readme_is_one_screen() -> None:
     assert len((REPO / "README.md").read_text().splitlines()) <= 62
 
 
-# What `make` leaves in a room; not in the repository.
-MADE = ("__", ".", "simulate")
+# What `make` and `mglru draw` leave in a room; not in the repository.
+MADE = ("__", ".", "simulate", "drawn")
 ROOMS = ["docs", "experiments", "guest", "kconfig", "policies", "tests", "src/mglru", "results"]
 
 
@@ -99,7 +100,7 @@ ROOMS = ["docs", "experiments", "guest", "kconfig", "policies", "tests", "src/mg
 def test_no_level_has_more_than_fifteen_names(room: str) -> None:
     """A level that has more is not seen at one glance."""
     for directory in [REPO / room, *(REPO / room).rglob("*/")]:
-        if directory.name == "__pycache__":
+        if directory.name in ("__pycache__", SUITE):
             continue
         names = [p.name for p in directory.iterdir() if not p.name.startswith(MADE)]
         assert len(names) <= 15, directory
