@@ -92,7 +92,7 @@ def test_readme_is_one_screen() -> None:
 
 
 # What `make` and `mglru draw` leave in a room; not in the repository.
-MADE = ("__", ".", "simulate", "drawn")
+MADE = ("__", ".", "simulate", SUITE)
 ROOMS = ["docs", "experiments", "guest", "kconfig", "policies", "tests", "src/mglru", "results"]
 
 
