@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from mglru.core import process
 from mglru.core.cache import use
 from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir, locked, require_space, staged
-from mglru.core.ui import Ui
+from mglru.core.ui import Ui, Update
 from mglru.series.overlay import link_tree
 from mglru.series.patched_tree import follow_series
 from mglru.source.trees import Source
@@ -181,21 +181,60 @@ def make_command(jobs: int = 1) -> list[str]:
 
 def _compile(tree: Path, recipe: Recipe, ui: Ui, jobs: int) -> Path:
     machine = MACHINES[recipe.machine]
-    asked = dict(recipe.options) | {"LOCALVERSION": f'"{recipe.localversion}"'}
-    kconfig.configure(tree, machine.arch, asked, make_command())
-    log = tree / ".mglru-build.log"
+    _configure(tree, recipe)
     fresh = not (tree / "vmlinux").exists()
     with ui.bar(f"building {recipe.kernel}", machine.objects if fresh else None) as update:
-        process.run(
-            [*make_command(jobs), f"ARCH={machine.arch}", machine.image],
-            purpose=f"build {recipe.kernel}",
-            cwd=tree,
-            log=log,
-            limit_seconds=BUILD_LIMIT_SECONDS,
-            next_step=f"the whole log is {log}",
-            on_tick=lambda: update(len(_OBJECT.findall(log.read_bytes())), "objects"),
-        )
+        return _make(tree, recipe, jobs, (machine.image,), update)
+
+
+def _configure(tree: Path, recipe: Recipe) -> None:
+    asked = dict(recipe.options) | {"LOCALVERSION": f'"{recipe.localversion}"'}
+    kconfig.configure(tree, MACHINES[recipe.machine].arch, asked, make_command())
+
+
+def _make(
+    tree: Path,
+    recipe: Recipe,
+    jobs: int,
+    targets: Sequence[str],
+    update: Update,
+) -> Path:
+    """Make some targets of a configured tree, and return the log."""
+    log = tree / ".mglru-build.log"
+    process.run(
+        [*make_command(jobs), f"ARCH={MACHINES[recipe.machine].arch}", *targets],
+        purpose=f"build {recipe.kernel}",
+        cwd=tree,
+        log=log,
+        limit_seconds=BUILD_LIMIT_SECONDS,
+        next_step=f"the whole log is {log}",
+        on_tick=lambda: update(len(_OBJECT.findall(log.read_bytes())), "objects"),
+    )
     return log
+
+
+def compile_objects(
+    recipe: Recipe, ui: Ui, objects: Callable[[Path], Sequence[str]], jobs: int | None = None
+) -> str:
+    """Compile some objects of a kernel, without linking it, and return what make said.
+
+    Args:
+        recipe: the kernel; it is compiled in the tree in which it would be built.
+        ui: gets the progress.
+        objects: which, given the configured and prepared tree.
+        jobs: parallel compilers; the number of CPUs if None.
+
+    Raises:
+        LabError: as `build_kernel` does.
+    """
+    tree, parallel = _slot(recipe), jobs or os.cpu_count() or 1
+    with locked(tree):
+        _prepare_tree(tree, recipe, ui)
+        _configure(tree, recipe)
+        with ui.bar(f"compiling what {recipe.kernel} touches", None) as update:
+            _make(tree, recipe, parallel, ("prepare",), update)
+            log = _make(tree, recipe, parallel, objects(tree), update)
+        return log.read_text(errors="replace")
 
 
 def _keep(tree: Path, recipe: Recipe, log: Path, seconds: float) -> Build:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def test(*, quick: bool, machine: str) -> int:
     """Run all that CI runs: linters, types, tests, the series, builds and boots.
 
-    Of the series it builds where a part ends; `./mglru series check` builds each patch.
+    Of the series it builds the whole, and compiles what is touched where a part ends;
+    `./mglru series check` builds each patch.
     """
     from mglru.checks import ci
     from mglru.core.ui import Ui
@@ -70,7 +71,7 @@ def _kernels_build(ui: Ui, machine: str = UML) -> bool:
 def _series_are_fit(ui: Ui) -> bool:
     from mglru.checks.base_check import check_bases
 
-    # Each patch takes most of an hour to build; the waterfall of parts boots what this builds.
+    # To build each patch takes hours on a slow machine, and to build each part most of one.
     return check_bases((), (), ui, build=True, parts=True)
 
 

@@ -38,7 +38,11 @@ series.add_command(tested)
     show_default=True,
     help="Also build the kernel after each patch.",
 )
-@click.option("--parts", is_flag=True, help="Build only where a part of the series ends.")
+@click.option(
+    "--parts",
+    is_flag=True,
+    help="Only where a part of the series ends, and there compile only what the patches touch.",
+)
 @click.option(
     "--matrix",
     is_flag=True,
