@@ -42,8 +42,8 @@ def _python(*arguments: str) -> Callable[[], bool]:
     return run
 
 
-def _pytest(marks: str) -> Callable[[], bool]:
-    return _python("pytest", "-q", "-p", "no:cacheprovider", "-m", marks)
+def _pytest(marks: str, *arguments: str) -> Callable[[], bool]:
+    return _python("pytest", "-q", "-p", "no:cacheprovider", "-m", marks, *arguments)
 
 
 def _layers() -> bool:
@@ -68,7 +68,8 @@ def source_steps() -> list[CiStep]:
 def guest_steps() -> list[CiStep]:
     """Return the steps that boot the kernels that an earlier step has built."""
     return [
-        CiStep("pytest -m guest", _pytest("guest")),
+        # A guest has one processor. What shares a fixture stays together.
+        CiStep("pytest -m guest", _pytest("guest", "--numprocesses=auto", "--dist=loadscope")),
     ]
 
 
