@@ -213,27 +213,24 @@ def _make(
     return log
 
 
-def compile_objects(
-    recipe: Recipe, ui: Ui, objects: Callable[[Path], Sequence[str]], jobs: int | None = None
-) -> str:
+def compile_objects(recipe: Recipe, ui: Ui, objects: Callable[[Path], Sequence[str]]) -> str:
     """Compile some objects of a kernel, without linking it, and return what make said.
 
     Args:
         recipe: the kernel; it is compiled in the tree in which it would be built.
         ui: gets the progress.
         objects: which, given the configured and prepared tree.
-        jobs: parallel compilers; the number of CPUs if None.
 
     Raises:
         LabError: as `build_kernel` does.
     """
-    tree, parallel = _slot(recipe), jobs or os.cpu_count() or 1
+    tree, jobs = _slot(recipe), os.cpu_count() or 1
     with locked(tree):
         _prepare_tree(tree, recipe, ui)
         _configure(tree, recipe)
         with ui.bar(f"compiling what {recipe.kernel} touches", None) as update:
-            _make(tree, recipe, parallel, ("prepare",), update)
-            log = _make(tree, recipe, parallel, objects(tree), update)
+            _make(tree, recipe, jobs, ("prepare",), update)
+            log = _make(tree, recipe, jobs, objects(tree), update)
         return log.read_text(errors="replace")
 
 

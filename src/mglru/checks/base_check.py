@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mglru.build.build import build_kernel, compile_objects, find_build
+from mglru.build.build import build_kernel, compile_objects
 from mglru.build.recipe import Recipe, make_recipe
-from mglru.checks.matrix.objects import enabled_objects, sources_of
+from mglru.checks.matrix.objects import objects_to_compile
 from mglru.checks.releases.tested import describe_source
 from mglru.checks.series_check import CheckLine, check_series, compiler_warnings
 from mglru.core.cache import made_file
@@ -32,7 +32,7 @@ def check_bases(
         own: the user's kernel sources.
         ui: told what is found.
         build: also build the kernel after each patch.
-        parts: only where a part of the series ends, and only what the patches touch.
+        parts: only where a part of the series ends, and before its end only what is touched.
 
     Raises:
         UsageError: a base that has no series.
@@ -48,12 +48,13 @@ def check_bases(
 def _check_base(base: str, source: Source | None, ui: Ui, *, build: bool, parts: bool) -> bool:
     """Check one, say what was found, and return whether all is well."""
     made_on = source or get_source(base, note=ui.note)
-    ui.note(describe_source(base, made_on.version, series=load_series(base)))
+    series = load_series(base)
+    ui.note(describe_source(base, made_on.version, series=series))
 
     def build_first(count: int) -> list[str]:
         recipe = make_recipe(KernelId(base, series=True, upto=count), made_on)
-        log = compile_touched(recipe, ui) if parts else _build_log(recipe, ui)
-        return compiler_warnings(log)
+        some = parts and count < len(series.patches)
+        return compiler_warnings((compile_touched if some else _build_log)(recipe, ui))
 
     def show(line: CheckLine) -> None:
         ui.note(str(line))
@@ -74,14 +75,11 @@ def _build_log(recipe: Recipe, ui: Ui) -> str:
 def compile_touched(recipe: Recipe, ui: Ui) -> str:
     """Return what make says of what a kernel's patches touch, and of users of their headers.
 
-    That is a tenth of the kernel, and takes as much of the time. A kernel that is built is not
-    compiled again.
+    That is a tenth of the kernel, and takes as much of the time. It is kept.
     """
-    if find_build(recipe):
-        return _build_log(recipe, ui)
 
     def objects(tree: Path) -> tuple[str, ...]:
-        return enabled_objects(sources_of(touched_files(recipe.series.patches), tree), tree, tree)
+        return objects_to_compile(touched_files(recipe.series.patches), tree, tree)
 
     def make(log: Path) -> None:
         log.write_text(compile_objects(recipe, ui, objects))

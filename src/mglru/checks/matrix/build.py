@@ -16,7 +16,7 @@ from mglru.build import config as kconfig
 from mglru.build.recipe import compiler_version
 from mglru.checks.matrix.config import MatrixConfiguration
 from mglru.checks.matrix.messages import CompilerMessage, read_messages
-from mglru.checks.matrix.objects import enabled_objects, sources_of
+from mglru.checks.matrix.objects import objects_to_compile, sources_of
 from mglru.core import process
 from mglru.core.cache import made
 from mglru.core.keys import key_of
@@ -163,10 +163,7 @@ def _make_all(
         limit_seconds=_LIMIT_SECONDS,
         next_step=f"see kconfig/matrix/{configuration.name}.config",
     )
-    objects = enabled_objects(sources_of(touched, tree), tree, output)
-    for name in objects:
-        # sparse and kernel-doc only look at what is compiled
-        (output / name).unlink(missing_ok=True)
+    objects = objects_to_compile(touched, tree, output)
     log = process.run(
         [*make, f"-j{os.cpu_count()}", "--keep-going", "W=1", "C=1", *objects],
         purpose=f"compile under the configuration {configuration.name}",

@@ -69,6 +69,21 @@ def enabled_objects(sources: Sequence[str], tree: Path, output: Path) -> tuple[s
     return tuple(sorted(objects & known))
 
 
+def objects_to_compile(touched: Iterable[str], tree: Path, output: Path) -> tuple[str, ...]:
+    """Return the objects for touched files, none of which is there: each gives its messages again.
+
+    Args:
+        touched: the files that a series touches.
+        tree: the source tree.
+        output: the build directory, configured and prepared.
+    """
+    objects = enabled_objects(sources_of(touched, tree), tree, output)
+    for name in objects:
+        # compilers, sparse and kernel-doc only look at what is compiled
+        (output / name).unlink(missing_ok=True)
+    return objects
+
+
 def _listed(directory: str, tree: Path, output: Path) -> set[str]:
     if not (tree / directory / "Makefile").is_file():
         return set()
