@@ -40,7 +40,7 @@ def test_what_only_misses_is_read_around_no_more(tmp_path: Path) -> None:
     # Stock reads 30 pages for each that is missing, as fault-around finds the rest of them.
     actor = "threads=4 theta=0.9 ops=2500 batch=16"
     series, stock = (figures(tmp_path, kernel, LIMIT_MB, actor) for kernel in (SERIES, STOCK))
-    assert series["pgpgin"] < 0.1 * stock["pgpgin"]
+    assert series["pgpgin"] < 0.11 * stock["pgpgin"]
 
 
 def test_what_fits_is_read_around(tmp_path: Path) -> None:
