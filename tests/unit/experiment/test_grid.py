@@ -13,7 +13,7 @@ def test_the_suite_has_the_patterns_of_the_simulators_grid() -> None:
 
     found = [
         (path.stem.removeprefix("grid-"), point.set[0].removeprefix("pattern="))
-        for path in sorted((EXPERIMENTS / "grid").glob("*.toml"))
+        for path in sorted((EXPERIMENTS / "grid").rglob("*.toml"))
         for point in load_experiment(path.stem).points
     ]
 
