@@ -9,6 +9,8 @@ import pytest
 from mglru.cli.results import suite_text
 from mglru.core.errors import UsageError
 from mglru.core.paths import REPO, RESULTS
+from mglru.experiment.files import find
+from mglru.experiment.load import load_experiment, names
 from mglru.report import generated, overview
 from mglru.results import tables
 from mglru.results.compare import compare, load_named
@@ -85,6 +87,18 @@ def test_measured_figures_are_generated_or_in_a_log(document: Path) -> None:
     head = "\n".join(text.splitlines()[:6])
     typed = re.findall(FIGURE, re.sub(SHOWN, "", text, flags=re.DOTALL | re.MULTILINE))
     assert not typed or re.search(LOG, head, re.MULTILINE), typed
+
+
+@pytest.mark.parametrize("name", names())
+def test_figures_in_notes_are_settings_or_published(name: str) -> None:
+    """Results change, and nobody types them again in an experiment's notes either."""
+    experiment = load_experiment(name)
+    notes = str(experiment.profile.get("notes", ""))
+    said = experiment.model_dump_json(exclude={"profile"})
+    said += find()[name].read_text().partition("[profile]")[0]
+    known = re.sub(r"(?<=\d)[,_](?=\d)", "", said)
+    typed = [figure for figure in re.findall(FIGURE, notes) if figure.replace(",", "") not in known]
+    assert not typed, typed
 
 
 def test_readme_is_one_screen() -> None:
