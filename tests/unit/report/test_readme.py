@@ -118,4 +118,6 @@ def test_no_level_has_more_than_fifteen_names(room: str) -> None:
         if directory.name in ("__pycache__", SUITE):
             continue
         names = [p.name for p in directory.iterdir() if not p.name.startswith(MADE)]
-        assert len(names) <= 15, directory
+        assert len(names) <= 15, (
+            f"{directory}: at most fifteen names a folder; a full one gets a subfolder"
+        )
