@@ -25,6 +25,12 @@ HEADLINE_ROWS = 13
 MOST_WORSE = 7
 # As much as counts where it is worse; better by less is in docs/use/results.md.
 BETTER_FROM = ALLOWED
+LEGEND = (
+    f"{ARROWS['lower']} lower is better, {ARROWS['higher']} higher is better; + better, - worse, "
+    f"= no difference that can be told. A bold ratio has at least {MIN_PAIRS} seeds (boots, each "
+    "with random numbers of its own) and an interval of 95 % that excludes 1 (worse: that lies "
+    f"above {ALLOWED:g}). Fewer seeds are no verdict."
+)
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,7 @@ def render(runs: Sequence[RunResult]) -> str:
         "",
         *_table(("workload", "what", "6.12@classic", "7.3", KERNEL, "published", "seeds"), better),
         "",
-        f"Bold: at least {MIN_PAIRS} seeds and an interval that excludes 1 (worse: that lies above "
-        f"{ALLOWED:g}). Fewer seeds are no verdict.",
+        f"Ratios of the second table are to stock {STOCK}. {LEGEND}",
     ]
     return "\n".join([*lines, *(["", FOOTNOTE] if stale else [])]) + "\n"
 
@@ -71,7 +76,7 @@ def headline(runs: Sequence[RunResult]) -> str:
         for lines in (_worst(usable), _better(usable, short=True))
     )
     shown = [*worse[:MOST_WORSE], *better[: HEADLINE_ROWS - len(worse[:MOST_WORSE])]]
-    heads = ("workload", "what", f"{KERNEL} to stock", "seeds")
+    heads = ("workload", "what", "ratio", "seeds")
     rows = [markdown_row(line.cells) for line in shown]
     stale = any(_is_stale(run) for run in usable)
     lines = [
@@ -79,11 +84,11 @@ def headline(runs: Sequence[RunResult]) -> str:
         markdown_row(["---", "---", "---:", "---:"]),
         *rows,
         "",
-        f"Of {len(usable)} workloads {len(worse)} are worse in some measure than the better of "
-        f"stock 6.12 and 7.3, and {len(better)} better than stock 6.12 in their first figure; some "
-        "are both. More: [overview](docs/use/overview.md), [harm](docs/use/harm.md), "
-        f"[results](docs/use/results.md). Fewer than {MIN_PAIRS} seeds (boots, each with random "
-        "numbers of its own) are no verdict; bold: one that holds, and its interval of 95 %.",
+        f"Of {len(usable)} workloads {len(worse)} are worse with {KERNEL} in some measure than "
+        f"with the better of stock {STOCK} and 7.3, and {len(better)} better than with stock "
+        f"{STOCK} in their first figure; some are both. The ratios are to the same kernels. "
+        f"{LEGEND} More: [overview](docs/use/overview.md), [harm](docs/use/harm.md), "
+        "[results](docs/use/results.md).",
         *(["", FOOTNOTE] if stale else []),
     ]
     return "\n".join(lines) + "\n"
