@@ -154,20 +154,20 @@ def _show(
 
 def _report(result: RunResult, printed: Printed, options: TryOptions, ui: Ui) -> int:
     """Say how the command ended, and return the lab's exit status."""
-    from mglru.study.try_ import ending as verdict
+    from mglru.study.try_ import ending
 
     failed = False
     for record in result.raw:
         text = printed.get((record.kernel, record.boot), b"")
         where = f"{record.kernel}, boot {record.boot}" if result.boots > 1 else record.kernel
-        for found in verdict.judge(record, text, options):
+        for found in ending.judge(record, text, options):
             failed |= found.failed
             serious = found.failed or record.metrics.get("oom_kill")
             (ui.warn if serious else ui.note)(f"{where}: the command {found}")
         failed |= bool(record.problems)
         for problem in _others(record):
             ui.warn(f"{where}: {problem}")
-    for note in verdict.general(result.raw, options):
+    for note in ending.general(result.raw, options):
         ui.note(f"note: {note}")
     return ExitCode.EXPECTATION_FAILED if failed else ExitCode.OK
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A git tree of a kernel, with the series as commits, to work in; `tree_export` is the way back.
+"""A git tree of a kernel, with the series as commits, to work in; `export_tree` is the way back.
 
 Branches and tags: the tag `base` is the source as it came; a branch named after the kernel
 (`6.12+next`) has one commit for each patch; the branch `lab` has the lab-only patches, which

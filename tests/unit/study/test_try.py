@@ -21,7 +21,7 @@ from mglru.disk.user_files import Content
 from mglru.experiment.dataset import DirectoryDataset
 from mglru.experiment.spec import Swap
 from mglru.results.model import BootRecord
-from mglru.study.try_ import ending as verdict
+from mglru.study.try_ import ending
 from mglru.study.try_ import experiment as trial
 from mglru.study.try_ import output as program_output
 from mglru.study.try_.command import Command, resolve
@@ -397,8 +397,8 @@ def record(metrics: Mapping[str, float] | None = None, *problems: str) -> BootRe
 
 
 def test_of_a_command_that_did_well_nothing_is_said() -> None:
-    assert verdict.judge(record(), b"one", OPTIONS) == []
-    assert verdict.general([record()], OPTIONS) == []
+    assert ending.judge(record(), b"one", OPTIONS) == []
+    assert ending.general([record()], OPTIONS) == []
 
 
 KILLED = "the guest was killed after its limit of 300 s of real time"
@@ -433,27 +433,27 @@ KILLED = "the guest was killed after its limit of 300 s of real time"
 def test_how_a_command_failed_is_said_with_what_to_do(
     metrics: Mapping[str, float], output: bytes, words: list[str]
 ) -> None:
-    (found,) = verdict.judge(record(metrics), output, OPTIONS)
+    (found,) = ending.judge(record(metrics), output, OPTIONS)
     assert found.failed
     assert [word for word in words if word not in str(found)] == []
 
 
 def test_a_command_that_hangs_in_virtual_time_may_spin() -> None:
     hung = record(None, KILLED, "missing done")
-    (found,) = verdict.judge(hung, b"", OPTIONS)
+    (found,) = ending.judge(hung, b"", OPTIONS)
     assert found.failed
     for word in ("300 s of real time", "--timeout", "--time real", "--no-spin", "--limit 64M"):
         assert word in str(found)
     busy = hung.model_copy(update={"metrics": {"reached_seconds": 40.0}})
-    (found,) = verdict.judge(busy, b"", OPTIONS)
+    (found,) = ending.judge(busy, b"", OPTIONS)
     assert "the guest's clock: 40 s" in str(found)
     assert "spins" not in str(found)
-    (found,) = verdict.judge(hung, b"", TryOptions(limit=64 * MB, time="real"))
+    (found,) = ending.judge(hung, b"", TryOptions(limit=64 * MB, time="real"))
     assert "--time real" not in str(found)
 
 
 def test_a_guest_that_died_is_said_as_it_is() -> None:
-    (found,) = verdict.judge(record(None, "console: panic"), b"", OPTIONS)
+    (found,) = ending.judge(record(None, "console: panic"), b"", OPTIONS)
     assert found.failed
     assert "console: panic" in str(found)
 
@@ -468,17 +468,17 @@ def test_a_guest_that_died_is_said_as_it_is() -> None:
     ],
 )
 def test_what_is_odd_but_no_failure_is_remarked(metrics: Mapping[str, float], text: str) -> None:
-    (found,) = verdict.judge(record(metrics), b"x", OPTIONS)
+    (found,) = ending.judge(record(metrics), b"x", OPTIONS)
     assert not found.failed
     assert text in str(found)
 
 
 def test_why_kernels_may_not_differ_is_noted() -> None:
-    (note,) = verdict.general([record({"elapsed_seconds": 0.002})], OPTIONS)
+    (note,) = ending.general([record({"elapsed_seconds": 0.002})], OPTIONS)
     assert "computing takes none" in note
     real = TryOptions(limit=64 * MB, time="real")
-    assert verdict.general([record({"elapsed_seconds": 0.002})], real) == []
-    (note,) = verdict.general([record({"memory_peak_mb": 20.0})], OPTIONS)
+    assert ending.general([record({"elapsed_seconds": 0.002})], real) == []
+    (note,) = ending.general([record({"memory_peak_mb": 20.0})], OPTIONS)
     assert "never reached (at most 19.1M of 64M)" in note
 
 

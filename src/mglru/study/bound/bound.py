@@ -18,6 +18,7 @@ from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
 from mglru.run.boots import Job, failures, parallel_boots, run_jobs
+from mglru.source.kernel_id import KernelId
 from mglru.study.bound import models
 from mglru.study.bound.accesses import Accesses, read_accesses
 from mglru.study.bound.file import LRU, Bound, KernelOutcome, PolicyOutcome
@@ -201,7 +202,7 @@ def doubts(bound: Bound) -> list[str]:
     lru = bound.policies[LRU].misses
     for kernel, outcome in bound.kernels.items():
         off = outcome.misses / lru - 1
-        if "+" not in kernel and abs(off) > MARGIN:
+        if not KernelId.parse(kernel).series and abs(off) > MARGIN:
             found.append(
                 f"{kernel} misses {off:+.1%} of what LRU does in the simulation (expected: within "
                 f"{MARGIN:.0%}): the recording lacks accesses, or this kernel is no LRU here"
