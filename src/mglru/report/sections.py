@@ -24,7 +24,7 @@ from mglru.results.compare import Comparison, Named, compare
 from mglru.results.model import RunResult
 from mglru.study.bound.file import Bound
 from mglru.study.sweep.file import Sweep
-from mglru.study.waterfall import Waterfall, make_waterfall
+from mglru.study.waterfall.waterfall import Waterfall, make_waterfall
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from mglru.core.errors import ExitCode
 from mglru.results.result_file import load
 from mglru.series.listing import Series
 from mglru.source.kernel_id import KernelId
-from mglru.study import waterfall_run, waterfall_table
-from mglru.study.waterfall import make_waterfall, prefixes
+from mglru.study.waterfall import run as waterfall_run
+from mglru.study.waterfall import table as waterfall_table
+from mglru.study.waterfall.waterfall import make_waterfall, prefixes
 from support.command_line import run
 
 pytestmark = pytest.mark.guest

@@ -38,7 +38,7 @@ from mglru.results.marks import Mark
 from mglru.results.model import RunResult
 from mglru.results.result_file import save
 from mglru.study.sweep import file as sweep_file
-from mglru.study.waterfall import make_waterfall
+from mglru.study.waterfall.waterfall import make_waterfall
 from support import report_inputs
 
 

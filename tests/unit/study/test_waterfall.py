@@ -9,8 +9,8 @@ import pytest
 
 from mglru.core.errors import ExitCode
 from mglru.series.listing import load_series
-from mglru.study import waterfall_table
-from mglru.study.waterfall import make_waterfall, prefixes
+from mglru.study.waterfall import table as waterfall_table
+from mglru.study.waterfall.waterfall import make_waterfall, prefixes
 from support import report_inputs
 from support.command_line import run
 

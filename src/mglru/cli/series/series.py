@@ -19,7 +19,7 @@ from mglru.source.kernel_id import SERIES_BASES
 
 if TYPE_CHECKING:
     from mglru.results.model import RunResult
-    from mglru.study.waterfall import Waterfall
+    from mglru.study.waterfall.waterfall import Waterfall
 
 
 @click.group(cls=Group)
@@ -103,8 +103,8 @@ def waterfall(
     """
     from mglru.core.ui import Ui
     from mglru.results.output_file import STDOUT
-    from mglru.study.waterfall import make_waterfall
-    from mglru.study.waterfall_run import WantedWaterfall, run_waterfalls
+    from mglru.study.waterfall.run import WantedWaterfall, run_waterfalls
+    from mglru.study.waterfall.waterfall import make_waterfall
 
     def show(result: RunResult) -> None:
         if json_file != STDOUT:
@@ -126,7 +126,7 @@ def waterfall(
 
 
 def _show(effects: Waterfall, metrics: Sequence[str]) -> None:
-    from mglru.study import waterfall_table
+    from mglru.study.waterfall import table as waterfall_table
 
     width, colour = terminal()
     text = waterfall_table.render(effects, metrics, width=width, colour=colour)

@@ -14,7 +14,7 @@ from mglru.report.charts.vega import Chart, Row, Spec, rows, slug, spec_of, tip
 from mglru.results.marks import Mark
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS, times
-from mglru.study.waterfall import Waterfall
+from mglru.study.waterfall.waterfall import Waterfall
 
 COLOURS = {
     Mark.BETTER: "var(--better)",

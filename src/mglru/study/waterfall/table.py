@@ -12,7 +12,7 @@ from rich.text import Text
 from mglru.core.figures import number
 from mglru.results.model import Headline
 from mglru.results.tables import ARROWS, STYLES, SYMBOLS, text_console, times
-from mglru.study.waterfall import Effect, PatchStep, Waterfall
+from mglru.study.waterfall.waterfall import Effect, PatchStep, Waterfall
 
 BAR_WIDTH = 24
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"

@@ -16,7 +16,7 @@ from mglru.run.experiments import Wanted
 from mglru.run.session import Session
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import KernelId
-from mglru.study.waterfall import prefixes
+from mglru.study.waterfall.waterfall import prefixes
 
 
 @dataclass(frozen=True, kw_only=True)
