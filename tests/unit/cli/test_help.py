@@ -12,8 +12,8 @@ from mglru.cli import known
 from mglru.core.paths import REPO
 from mglru.machine import qemu, registry
 from mglru.results import marks
-from mglru.study import confirm
 from mglru.study.bound import models, simulate
+from mglru.study.confirm import confirm
 from mglru.study.sweep import tables
 
 # Of the lab's packages those that only hold words and numbers may be imported.

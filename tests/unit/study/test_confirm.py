@@ -18,8 +18,9 @@ from mglru.results.result_file import ResultFile, save
 from mglru.run import provenance
 from mglru.series import state as series_state
 from mglru.series.listing import load_series
-from mglru.study import confirm, confirm_table
-from mglru.study.confirm import Confirmation, all_hold, check_found, check_seeds, findings
+from mglru.study.confirm import confirm
+from mglru.study.confirm import table as confirm_table
+from mglru.study.confirm.confirm import Confirmation, all_hold, check_found, check_seeds, findings
 from support.made_runs import made_info, made_run
 
 STOCK, NEXT = "6.12", "6.12+next"

@@ -46,7 +46,7 @@ def confirm(
     """
     from mglru.core.ui import Ui
     from mglru.results.result_file import ResultFile
-    from mglru.study.confirm import check_seeds, confirm_run, load_found
+    from mglru.study.confirm.confirm import check_seeds, confirm_run, load_found
 
     ui = Ui()
     earlier = [load_found(name, found) for name in names]
@@ -65,8 +65,8 @@ def confirm(
 def _show(run: RunResult, again: RunResult, *, to_stderr: bool) -> bool:
     """Print the table of one experiment; return whether all that was found holds."""
     from mglru.results.compare import Named, compare
-    from mglru.study import confirm_table
-    from mglru.study.confirm import all_hold, findings
+    from mglru.study.confirm import table as confirm_table
+    from mglru.study.confirm.confirm import all_hold, findings
 
     (before,), (after,) = (compare([Named(each.experiment, each)]) for each in (run, again))
     all_findings = findings(before, after)

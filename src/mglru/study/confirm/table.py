@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mglru.results.compare import Cell, Comparison
 from mglru.results.tables import text_console, with_interval
-from mglru.study.confirm import CheckedFigure, Confirmation
+from mglru.study.confirm.confirm import CheckedFigure, Confirmation
 
 STYLES = {
     Confirmation.HOLDS: "green",
