@@ -17,6 +17,7 @@ from mglru.source.kernel_id import parse_list
 
 if TYPE_CHECKING:
     from mglru.core.ui import Ui
+    from mglru.study.sweep.boots import Engine
     from mglru.study.sweep.file import Sweep
 
 
@@ -28,17 +29,23 @@ def _show(sweep: Sweep, form: str, baseline: str) -> None:
     click.echo(text, nl=False)
 
 
-def _check_cluster(scheduler: str | None, own: Sequence[Path]) -> None:
-    from mglru.study.cluster.client import check_address
+def _cluster(scheduler: str | None, own: Sequence[Path]) -> Engine | None:
+    """Return what boots on a cluster, if there is one to be used; nothing is asked of it yet.
+
+    Raises:
+        UsageError: not an address, or the sweep takes what workers do not have.
+    """
+    from mglru.study.cluster.client import ClusterEngine, check_address
 
     if scheduler is None:
-        return
+        return None
     check_address(scheduler)
     if own:
         raise UsageError(
             "--source is a tree of this machine, which the workers of a cluster do not have",
             next_step="leave out --scheduler, or --source",
         )
+    return ClusterEngine(scheduler)
 
 
 def _check_plot(path: Path) -> None:
@@ -139,15 +146,15 @@ def sweep(
     from mglru.results.output_file import STDOUT
     from mglru.study.sweep.boots import SweepPlan
     from mglru.study.sweep.points import parse_vary
-    from mglru.study.sweeper import Sweeper, make_sweep, old_sweep
+    from mglru.study.sweep.run import Sweeper, make_sweep, old_sweep
 
     ui = Ui()
-    _check_cluster(scheduler, own_sources)
+    cluster = _cluster(scheduler, own_sources)
     vary = parse_vary(varied, points)
     chosen = parse_list(kernels or ",".join(load_experiment(name).kernels))
     ids = [str(kernel) for kernel in chosen]
     plan = SweepPlan(name, vary, settings, ids, boots, seed, ids[0] if kernels else "")
-    sweeper = Sweeper(plan, chosen, own_sources, scheduler, ui)
+    sweeper = Sweeper(plan, chosen, own_sources, cluster, ui)
     if plot:
         _check_plot(plot)
     path = json_file or f"mglru-sweep-{name}.json"

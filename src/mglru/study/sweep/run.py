@@ -17,7 +17,6 @@ from mglru.results.output_file import STDOUT
 from mglru.run.boots import parallel_boots
 from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
-from mglru.study.cluster.client import ClusterEngine
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep.boots import (
     Engine,
@@ -51,7 +50,7 @@ class Sweeper:
         plan: what was asked for.
         kernels: its kernels.
         own: the user's kernel sources.
-        scheduler: of a cluster, None: this machine makes the boots.
+        cluster: makes the boots; None: this machine does.
         ui: gets the progress.
     """
 
@@ -60,11 +59,11 @@ class Sweeper:
         plan: SweepPlan,
         kernels: Sequence[KernelId],
         own: Sequence[Path],
-        scheduler: str | None,
+        cluster: Engine | None,
         ui: Ui,
     ) -> None:
         self._plan, self._kernels, self._own, self._ui = plan, kernels, own, ui
-        self._scheduler = scheduler
+        self._cluster = cluster
         self._points = load_points(plan)
 
     def prepare(self) -> list[PointBoots]:
@@ -83,8 +82,8 @@ class Sweeper:
 
     def engine(self) -> Engine:
         """Return what makes the boots; kernels are built where that is this machine."""
-        if self._scheduler:
-            return ClusterEngine(self._scheduler)
+        if self._cluster:
+            return self._cluster
         self._session.build()
         return LocalEngine(min(parallel_boots(experiment) for _at, experiment in self._points))
 
