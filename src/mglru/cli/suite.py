@@ -13,7 +13,6 @@ import click
 from mglru.cli.common import terminal
 from mglru.core.errors import ExitCode
 from mglru.experiment.settings import Setting
-from mglru.source.kernel_id import parse_list
 
 if TYPE_CHECKING:
     from mglru.core.ui import Ui
@@ -70,46 +69,29 @@ class RunOptions:
 
 
 def run_suite(options: RunOptions) -> int:
-    """Run what a file lacks of a suite, print the table, return the exit code.
-
-    Raises:
-        UsageError: no such suite, a family with no point left, a point that the machine cannot
-            run, or a file of something else.
-        LabError: no kernel, no data, no boot.
-    """
+    """Run what a file lacks of a suite, print the table, return the exit code."""
     from mglru.core.ui import Ui
-    from mglru.study.suite import run as suite_run
-    from mglru.study.suite.families import families
-    from mglru.study.suite.file import SuiteFile, load_old
-    from mglru.study.suite.harm import judged_kernel
+    from mglru.study.suite.plan import WantedSuite
+    from mglru.study.suite.run import run_suite as runs_of
 
     ui = Ui()
-    chosen = families(
-        options.suite,
-        quick=options.quick,
-        only=options.only,
-        leave_out=options.leave_out,
-        settings=options.settings,
-    )
-    plan = suite_run.SuitePlan(
-        families=chosen,
-        kernels=parse_list(options.kernels or KERNELS),
+    wanted = WantedSuite(
+        suite=options.suite,
+        kernels=options.kernels or KERNELS,
+        machine=options.machine,
         seeds=options.boots,
         seed=options.seed,
         settings=options.settings,
-        machine=options.machine,
+        path=options.path,
         baseline=options.kernels is not None,
+        quick=options.quick,
+        only=options.only,
+        leave_out=options.leave_out,
+        anew=options.anew,
         renew=options.renew,
+        own_sources=options.own_sources,
     )
-    judged_kernel([str(kernel) for kernel in plan.kernels])
-    suite_run.check_machine(plan)
-    old = load_old(options.path, anew=options.anew)
-    with SuiteFile(options.path) as file:
-        suite_run.make_missing(
-            plan, options.suite, options.own_sources, file, old, options.path, ui
-        )
-        runs = [file.run(point.name) for point in plan.points]
-    return _show(runs, options, ui)
+    return _show(runs_of(wanted, ui), options, ui)
 
 
 def _show(runs: Sequence[RunResult], options: RunOptions, ui: Ui) -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from mglru.core.errors import ExitCode, GuestDiedError, LabError, UsageError
 from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
+from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord, RunResult
 from mglru.results.result_file import load
 from mglru.run import boots as run
@@ -22,7 +24,8 @@ from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite.families import all_suites, families
 from mglru.study.suite.file import SuiteFile, load_old
-from mglru.study.suite.run import SuitePlan
+from mglru.study.suite.plan import SuitePlan, WantedSuite, check_machine
+from mglru.study.suite.run import BegunSuite
 from support.made_runs import made_info, made_run
 
 STEP = '[[steps]]\nlabel = "read"\nargv = ["/bin/true", "{lag}"]\n'
@@ -119,9 +122,9 @@ def plan(there: Path, kernels: str = "6.12,6.12+next", machine: str = "uml") -> 
 def test_what_the_machine_cannot_run_is_named_before_anything_is_built(there: Path) -> None:
     (there / "harm" / "cost.toml").write_text(f'time = "instructions"\n{PLAIN}')
     with pytest.raises(UsageError, match="cannot run cost: cost is about instructions") as caught:
-        suite_run.check_machine(plan(there))
+        check_machine(plan(there))
     assert caught.value.next_step == "--leave-out cost; or --machine qemu"
-    suite_run.check_machine(plan(there, machine="qemu"))
+    check_machine(plan(there, machine="qemu"))
 
 
 def test_a_point_has_the_kernels_that_its_disk_and_its_file_need(there: Path) -> None:
@@ -159,8 +162,8 @@ def test_a_file_is_complete_after_each_boot_and_gone_on_with(tmp_path: Path) -> 
 def begin(path: Path, old: RunResult, **changes: object) -> list[BootRecord]:
     info = made_info([STOCK, NEXT], **{"boots": 2, **changes})  # type: ignore[arg-type]
     with SuiteFile(path) as file:
-        suite_run.begin([Prepared(info, [])], file, {old.experiment: old}, str(path))
-        return file.run(info.experiment).raw
+        begun = suite_run.begin([Prepared(info, [])], file, {old.experiment: old}, str(path))
+    return begun.runs[info.experiment].raw
 
 
 def test_known_boots_are_kept_and_more_seeds_go_on(tmp_path: Path) -> None:
@@ -206,8 +209,8 @@ def test_only_what_changed_is_renewed(
     info = made_info([STOCK, NEXT], **{"boots": 2, **changes})  # type: ignore[arg-type]
     with SuiteFile(tmp_path / "a") as file:
         points = [Prepared(info, [])]
-        suite_run.begin(points, file, {old.experiment: old}, "a", renew=True)
-        assert [boot.kernel for boot in file.run(info.experiment).raw] == kept
+        begun = suite_run.begin(points, file, {old.experiment: old}, "a", renew=True)
+    assert [boot.kernel for boot in begun.runs[info.experiment].raw] == kept
 
 
 def test_guests_of_no_known_commit_are_not_taken_for_the_same() -> None:
@@ -232,14 +235,14 @@ class _Build:
     recipe = _Recipe()
 
 
-def job(kernel: str) -> run.Job:
+def job(kernel: str, number: int = 3, experiment: str = "loop") -> run.Job:
     return run.Job(
-        load_experiment("loop"),
+        load_experiment(experiment),
         KernelId.parse(kernel),
         _Build(),  # type: ignore[arg-type]
         None,
-        number=3,
-        seed=4,
+        number=number,
+        seed=1 + number,
     )
 
 
@@ -264,11 +267,56 @@ def test_too_little_memory_for_two_boots_is_said(
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
     monkeypatch.setattr(suite_run, "run_job", lambda each: record(str(each.kernel), each.number))
     with SuiteFile(tmp_path / "a") as file:
-        file.begin(made_info([STOCK, NEXT], experiment="loop", boots=4), [])
-        suite_run.run_missing([job(STOCK), job(NEXT)], 8, file, Ui(), "running")
+        begun = file.begin(made_info([STOCK, NEXT], experiment="loop", boots=4), [])
+        whole = BegunSuite({"loop": begun}, 8, [job(STOCK), job(NEXT)])
+        (made,) = suite_run.run_missing(whole, file, Ui(), "running")
+    assert [boot.kernel for boot in made.raw] == [STOCK, NEXT]
     assert "too little memory for two boots at once, so one at a time: loop" in (
         capsys.readouterr().err.replace("\n", " ")
     )
+
+
+class Made:
+    """A session that has all that a suite needs."""
+
+    def __init__(self, _kernels: object, _own: object, _ui: Ui, **_more: object) -> None:
+        pass
+
+    def prepare(
+        self, experiment: Experiment, *, boots: int, kernels: Sequence[KernelId], **_more: object
+    ) -> Prepared:
+        name, ids = experiment.name, [str(kernel) for kernel in kernels]
+        info = made_info(ids, experiment=name, boots=boots)
+        return Prepared(info, [job(each, at, name) for at in range(boots) for each in ids])
+
+
+def test_a_suite_gives_what_was_there_and_what_was_booted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(suite_run, "Session", Made)
+    monkeypatch.setattr(suite_run, "run_job", lambda each: record(str(each.kernel), each.number))
+    path = str(tmp_path / "suite.json")
+
+    def runs(seeds: int) -> list[RunResult]:
+        wanted = WantedSuite(
+            suite="out-of-memory",
+            kernels=f"{STOCK},{NEXT}",
+            machine="uml",
+            seeds=seeds,
+            seed=1,
+            settings=(),
+            path=path,
+            only=["oom-dirty", "oom-aging"],
+        )
+        return suite_run.run_suite(wanted, Ui())
+
+    assert [len(each.raw) for each in runs(1)] == [2, 2]
+    made = runs(2)
+    assert [each.experiment for each in made] == ["oom-aging", "oom-dirty"]
+    assert made == load(path)
+    assert "4 of 8 boots are there already" in capsys.readouterr().err
+    assert [len(each.raw) for each in runs(2)] == [4, 4]
+    assert "running the suite" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

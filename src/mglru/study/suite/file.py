@@ -28,10 +28,6 @@ class SuiteFile(OutputFile):
         self._texts: dict[str, str] = {}
         super().__init__(path)
 
-    def run(self, name: str) -> RunResult:
-        """Return a point's run as it stands."""
-        return self._runs[name]
-
     def text(self) -> str:
         """Return the runs that have boots, as a list in JSON; nothing if there is no boot."""
         texts = [self._texts[name] for name, run in self._runs.items() if run.raw]
@@ -43,9 +39,9 @@ class SuiteFile(OutputFile):
         for run in runs:
             self._put(run)
 
-    def begin(self, info: RunInfo, known: Sequence[BootRecord]) -> None:
-        """Add a point, with the boots that it already has."""
-        self._put(RunResult.from_boots(info, known))
+    def begin(self, info: RunInfo, known: Sequence[BootRecord]) -> RunResult:
+        """Add a point, with the boots that it already has, and return its run."""
+        return self._put(RunResult.from_boots(info, known))
 
     def add(self, name: str, record: BootRecord) -> RunResult:
         """Add a boot to a point, write the file, and return the point's run.
@@ -56,14 +52,15 @@ class SuiteFile(OutputFile):
         run = self._runs[name]
         # What was sampled over time is many times as large as all the rest.
         slim = record.model_copy(update={"timeline": None})
-        self._put(RunResult.from_boots(run, model.in_order(run, [*run.raw, slim])))
+        run = self._put(RunResult.from_boots(run, model.in_order(run, [*run.raw, slim])))
         self.write()
-        return self._runs[name]
+        return run
 
-    def _put(self, run: RunResult) -> None:
+    def _put(self, run: RunResult) -> RunResult:
         recording.check_state(self.path, model.series_of(run))
         self._runs[run.experiment] = run
         self._texts[run.experiment] = json_text(result_file.to_document(run)).rstrip()
+        return run
 
 
 def load_old(path: str, *, anew: bool) -> dict[str, RunResult]:

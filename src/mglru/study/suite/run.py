@@ -4,92 +4,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-from mglru.core.errors import GuestDiedError, UsageError
+from mglru.core.errors import GuestDiedError
 from mglru.core.ui import Ui
-from mglru.experiment.filesystem import able_kernel
-from mglru.experiment.settings import Setting, recorded
+from mglru.experiment.settings import recorded
 from mglru.experiment.spec import Experiment
 from mglru.machine.registry import MACHINES
 from mglru.results.model import BootRecord, RunResult
 from mglru.run import resume
 from mglru.run.boots import Job, parallel_boots, run_in_any_order, run_job
 from mglru.run.session import Prepared, Session
-from mglru.source.kernel_id import KernelId
-from mglru.study.suite.families import Family
-from mglru.study.suite.file import SuiteFile
+from mglru.study.suite.file import SuiteFile, load_old
+from mglru.study.suite.plan import SuitePlan, WantedSuite
 
 
 @dataclass(frozen=True)
-class SuitePlan:
-    """All that a suite's run was asked for.
+class BegunSuite:
+    """A suite as far as its file has it.
 
     Attributes:
-        families: what to run.
-        kernels: on which kernels; the last is the one that is judged.
-        seeds: boots of each kernel; None: what each experiment says.
-        seed: of the first boot.
-        settings: of all points.
-        machine: on which machine.
-        baseline: whether the first of the kernels was chosen for ratios to refer to.
-        renew: whether boots of kernels that have changed are made again, instead of refused.
+        runs: of every point, by its name, with the boots that there are.
+        total: boots of the whole suite.
+        jobs: the boots that are missing.
     """
 
-    families: Sequence[Family]
-    kernels: Sequence[KernelId]
-    seeds: int | None
-    seed: int
-    settings: Sequence[Setting]
-    machine: str
-    baseline: bool = False
-    renew: bool = False
-
-    @property
-    def points(self) -> list[Experiment]:
-        """Every point of every family, in order."""
-        return [point for family in self.families for point in family.points]
-
-    def kernels_of(self, point: Experiment) -> list[KernelId]:
-        """Return the kernels of a point: with its file system, and with what its own have."""
-        return [
-            able_kernel(point.disk.filesystem, _with_options(kernel, point))
-            for kernel in self.kernels
-        ]
-
-    @property
-    def needed(self) -> list[KernelId]:
-        """Every kernel that some point needs."""
-        return list(dict.fromkeys(k for point in self.points for k in self.kernels_of(point)))
-
-
-def _with_options(kernel: KernelId, point: Experiment) -> KernelId:
-    """Return a kernel with the options that all kernels of an experiment's file have."""
-    own = [set(KernelId.parse(name).options) for name in point.kernels]
-    common = set.intersection(*own) if own else set()
-    return replace(kernel, options=tuple(sorted({*kernel.options, *common})))
-
-
-def check_machine(plan: SuitePlan) -> None:
-    """Make sure that the machine can run every point.
-
-    Raises:
-        UsageError: it cannot; the message names each that it cannot run, and why.
-    """
-    reasons: dict[str, UsageError] = {}
-    for point in plan.points:
-        try:
-            MACHINES[plan.machine].fit(point)
-        except UsageError as error:
-            reasons[point.name] = error
-    if reasons:
-        first = next(iter(reasons.values()))
-        left_out = " ".join(f"--leave-out {name}" for name in reasons)
-        raise UsageError(
-            f"the machine {plan.machine} cannot run {', '.join(reasons)}: {first.what}",
-            next_step=f"{left_out}; or {first.next_step}",
-        )
+    runs: Mapping[str, RunResult]
+    total: int
+    jobs: Sequence[Job]
 
 
 def prepare(plan: SuitePlan, session: Session) -> list[Prepared]:
@@ -116,14 +58,15 @@ def begin(
     path: str,
     *,
     renew: bool = False,
-) -> list[Job]:
-    """Put every point into the file with the boots that it has; return those that are missing.
+) -> BegunSuite:
+    """Put every point into the file with the boots that it has; return these, and what is missing.
 
     Raises:
         UsageError: the file's boots were made of something else; not with `renew`.
     """
     names = {point.info.experiment for point in points}
     file.keep_others([run for name, run in old.items() if name not in names])
+    runs: dict[str, RunResult] = {}
     jobs: list[Job] = []
     for point in points:
         name = point.info.experiment
@@ -133,9 +76,9 @@ def begin(
             known = resume.unchanged_boots(old[name], point.info)
         else:
             known = resume.known_boots(old[name], point.info, f"{path}, {name}")
-        file.begin(point.info, known)
+        runs[name] = file.begin(point.info, known)
         jobs += filter(resume.missing(known), point.jobs)
-    return jobs
+    return BegunSuite(runs, sum(len(point.jobs) for point in points), jobs)
 
 
 def boot(job: Job) -> BootRecord:
@@ -159,13 +102,12 @@ def boot(job: Job) -> BootRecord:
         )
 
 
-def run_missing(jobs: Sequence[Job], total: int, file: SuiteFile, ui: Ui, title: str) -> None:
-    """Make the boots that are missing, as many at once as fit, and keep each as it ends.
+def run_missing(begun: BegunSuite, file: SuiteFile, ui: Ui, title: str) -> list[RunResult]:
+    """Make the boots that are missing, as many at once as fit, and return all runs.
 
     Args:
-        jobs: the missing ones.
-        total: boots of the whole suite.
-        file: keeps them.
+        begun: what there is, and what is missing.
+        file: keeps each boot as it ends.
         ui: gets the bar, and a line for each point that is complete.
         title: of the bar.
 
@@ -173,22 +115,23 @@ def run_missing(jobs: Sequence[Job], total: int, file: SuiteFile, ui: Ui, title:
         LabError: see `boot`, or the file cannot be written.
     """
     groups: dict[int, list[Job]] = {}
-    for job in jobs:
+    for job in begun.jobs:
         groups.setdefault(parallel_boots(job.experiment), []).append(job)
     _tell_of_memory(groups.get(1, []), ui)
-    left = len(jobs)
+    runs, total, left = dict(begun.runs), begun.total, len(begun.jobs)
     with ui.bar(title, total) as update:
 
         def done(job: Job, record: BootRecord) -> None:
             nonlocal left
             left -= 1
-            run = file.add(job.experiment.name, record)
+            run = runs[job.experiment.name] = file.add(job.experiment.name, record)
             update(total - left, run.experiment)
             if len(run.raw) == run.boots * len(run.kernels):
                 ui.note(f"{run.experiment}: complete; {left} of {total} boots to go")
 
         for parallel, group in sorted(groups.items(), reverse=True):
             run_in_any_order(group, parallel, done, boot)
+    return list(runs.values())
 
 
 def _tell_of_memory(jobs: Sequence[Job], ui: Ui) -> None:
@@ -209,35 +152,26 @@ def _in_least_memory(experiment: Experiment) -> Experiment:
     )
 
 
-def make_missing(
-    plan: SuitePlan,
-    suite: str,
-    own: Sequence[Path],
-    file: SuiteFile,
-    old: Mapping[str, RunResult],
-    path: str,
-    ui: Ui,
-) -> None:
-    """Build what a suite needs, and make the boots that its file lacks.
+def run_suite(wanted: WantedSuite, ui: Ui) -> list[RunResult]:
+    """Build what a suite needs, make the boots that its file lacks, and return a run a point.
 
     Args:
-        plan: what to run.
-        suite: its name.
-        own: the user's kernel sources.
-        file: gets the boots.
-        old: what it had before, by run.
-        path: the file, as the user named it.
+        wanted: what is to be run.
         ui: gets the progress.
 
     Raises:
-        UsageError: what is there is of something else.
+        UsageError: see `WantedSuite.plan`, or what the file has is of something else.
         LabError: no kernel, no data, no boot.
     """
-    ui.note(f"{len(plan.families)} families, {len(plan.points)} points of {suite}")
-    points = prepare(plan, Session(plan.needed, own, ui, machine=plan.machine))
-    total = sum(len(point.jobs) for point in points)
-    jobs = begin(points, file, old, path, renew=plan.renew)
-    if old:
-        ui.note(f"{path}: {total - len(jobs)} of {total} boots are there already")
-    if jobs:
-        run_missing(jobs, total, file, ui, f"running the suite {suite}")
+    plan = wanted.plan()
+    old = load_old(wanted.path, anew=wanted.anew)
+    with SuiteFile(wanted.path) as file:
+        ui.note(f"{len(plan.families)} families, {len(plan.points)} points of {wanted.suite}")
+        session = Session(plan.needed, wanted.own_sources, ui, machine=plan.machine)
+        begun = begin(prepare(plan, session), file, old, wanted.path, renew=plan.renew)
+        if old:
+            there = begun.total - len(begun.jobs)
+            ui.note(f"{wanted.path}: {there} of {begun.total} boots are there already")
+        if not begun.jobs:
+            return list(begun.runs.values())
+        return run_missing(begun, file, ui, f"running the suite {wanted.suite}")
