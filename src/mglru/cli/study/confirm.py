@@ -13,7 +13,7 @@ from mglru.cli.known import CONFIRMING_SEED, MIN_PAIRS
 from mglru.core.errors import ExitCode
 
 if TYPE_CHECKING:
-    from mglru.results.model import RunResult
+    from mglru.study.confirm.run import ConfirmedRun
 
 
 @click.command()
@@ -45,34 +45,34 @@ def confirm(
     too. Kernels, machine and settings are those of the result. Exit code 1 if one does not hold.
     """
     from mglru.core.ui import Ui
-    from mglru.results.result_file import ResultFile
-    from mglru.study.confirm.confirm import check_seeds, confirm_run, load_found
+    from mglru.results.output_file import STDOUT
+    from mglru.study.confirm.run import WantedConfirmation, confirm_runs
 
     ui = Ui()
-    earlier = [load_found(name, found) for name in names]
-    for run in earlier:
-        check_seeds(run, seed, boots)
-    hold, made = True, []
-    with ResultFile.wanted(json_file) as file:
-        for run in earlier:
-            again = confirm_run(run, file, own_sources, ui, seed=seed, boots=boots)
-            made.append(again)
-            hold &= _show(run, again, to_stderr=json_file == "-")
-    code = report_failures(made, ui)
-    return code if hold else ExitCode.EXPECTATION_FAILED
+    wanted = WantedConfirmation(
+        names=names,
+        found=found,
+        seed=seed,
+        boots=boots,
+        json_file=json_file,
+        own_sources=own_sources,
+    )
+    to_stderr = json_file == STDOUT
+    confirmed = confirm_runs(wanted, ui, lambda each: _show(each, to_stderr=to_stderr))
+    code = report_failures([each.result for each in confirmed], ui)
+    return code if all(each.holds for each in confirmed) else ExitCode.EXPECTATION_FAILED
 
 
-def _show(run: RunResult, again: RunResult, *, to_stderr: bool) -> bool:
-    """Print the table of one experiment; return whether all that was found holds."""
-    from mglru.results.compare import Named, compare
+def _show(confirmed: ConfirmedRun, *, to_stderr: bool) -> None:
+    """Print the table of one experiment."""
     from mglru.study.confirm import table as confirm_table
-    from mglru.study.confirm.confirm import all_hold, findings
 
-    (before,), (after,) = (compare([Named(each.experiment, each)]) for each in (run, again))
-    all_findings = findings(before, after)
     width, colour = terminal()
     text = confirm_table.render(
-        before, after, all_findings, width=width, colour=colour and not to_stderr
+        confirmed.found,
+        confirmed.again,
+        confirmed.figures,
+        width=width,
+        colour=colour and not to_stderr,
     )
     click.echo(text, nl=False, err=to_stderr)
-    return all_hold(all_findings)

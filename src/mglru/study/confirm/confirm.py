@@ -10,18 +10,13 @@ from pathlib import Path
 
 from mglru.core.errors import UsageError
 from mglru.core.paths import RESULTS
-from mglru.core.ui import Ui
 from mglru.experiment.files import split_name
 from mglru.experiment.load import load_experiment
-from mglru.experiment.settings import from_record, recorded
 from mglru.results import result_file
 from mglru.results.compare import Cell, Comparison
 from mglru.results.marks import MIN_PAIRS, Mark
 from mglru.results.model import RunResult, series_of
-from mglru.results.result_file import ResultFile
-from mglru.run.session import Session
 from mglru.series.state import is_of_another_state
-from mglru.source.kernel_id import parse_list
 
 # Seeds from 1 on are there to look at, those from here on to confirm.
 CONFIRMING_SEED = 1001
@@ -115,32 +110,6 @@ def load_found(name: str, found: Path | None) -> RunResult:
         raise UsageError(f"{path} has no run of {name}", next_step="name another file with --found")
     check_found(there[0], str(path))
     return there[0]
-
-
-def confirm_run(
-    run: RunResult,
-    file: ResultFile | None,
-    own: Sequence[Path],
-    ui: Ui,
-    *,
-    seed: int,
-    boots: int,
-) -> RunResult:
-    """Make the boots of an earlier run again with other seeds, and return their result.
-
-    Args:
-        run: the earlier run; kernels, machine and settings are its own.
-        file: keeps the new boots, if one does.
-        own: the user's kernel sources.
-        ui: gets the progress.
-        seed: of the first boot.
-        boots: of each kernel.
-    """
-    settings = from_record(run.provenance.experiment.parameters)
-    kernels = parse_list(",".join(run.kernels))
-    session = Session(kernels, own, ui, file, machine=run.machine, baseline=run.baseline)
-    experiment = load_experiment(run.experiment, settings)
-    return session.run(experiment, boots=boots, seed=seed, parameters=recorded(settings))
 
 
 def findings(found: Comparison, again: Comparison) -> list[CheckedFigure]:
