@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from mglru.cli.common import machine_option, report_failures, settings_option, s
 from mglru.cli.results import show
 from mglru.cli.suite import KERNELS, RunOptions, run_suite
 from mglru.core.errors import ExitCode, UsageError
-from mglru.experiment.settings import Setting, recorded
+from mglru.experiment.settings import Setting
 from mglru.source.kernel_id import parse_list
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
 
 
-def _write_page(results: str, page: str) -> None:
-    """Make the report of a result file."""
+def _write_page(results: Sequence[RunResult], target: Path) -> None:
+    """Make the report of the demo's results."""
     from mglru.report import page as pages
-    from mglru.report.inputs import load_inputs
+    from mglru.report.inputs import ReportInputs
+    from mglru.results.compare import Named
 
-    made = pages.make_page(load_inputs([results]), title="mglru-next: demo")
-    pages.write(pages.render(made, Path(page)), Path(page))
+    inputs = ReportInputs(runs=[Named(Path(DEMO_FILE).stem, result) for result in results])
+    made = pages.make_page(inputs, title="mglru-next: demo")
+    pages.write(pages.render(made, target), target)
 
 
 @click.command()
@@ -44,22 +47,20 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     """
     from mglru.core.ui import Ui
     from mglru.results.compare import Named
-    from mglru.results.result_file import ResultFile
-    from mglru.run.session import Session
     from mglru.study.demo import run_demo
+
+    def show_result(result: RunResult) -> None:
+        show([Named(result.experiment, result)])
 
     ui = Ui()
     started = time.monotonic()
     ui.note("Stock against patched kernels on YCSB A and B over WiredTiger.")
-    with ResultFile(DEMO_FILE) as file:
-        session = Session(parse_list(DEMO_KERNELS), own_sources, ui, file)
-        for result in run_demo(session):
-            show([Named(result.experiment, result)])
-    _write_page(DEMO_FILE, DEMO_PAGE)
+    results = run_demo(parse_list(DEMO_KERNELS), own_sources, DEMO_FILE, ui, show_result)
+    _write_page(results, Path(DEMO_PAGE))
     seconds = time.monotonic() - started
     ui.note(f"Results: {DEMO_FILE} ({seconds:.0f} s), with charts: {DEMO_PAGE}. Again with")
     ui.note(f"  ./mglru compare {DEMO_FILE}")
-    return report_failures(file.runs, ui)
+    return report_failures(results, ui)
 
 
 @click.command()
@@ -206,28 +207,23 @@ def selftest(
     The goal is a spread of 0; over 0.5 % in any headline figure is a failure.
     """
     from mglru.core.ui import Ui
-    from mglru.experiment.load import load_experiment
-    from mglru.machine.registry import MACHINES
     from mglru.results.marks import TOLERANCE
-    from mglru.results.result_file import ResultFile
-    from mglru.run.session import Session
-    from mglru.study.selftest import render, spread, widest
+    from mglru.results.output_file import STDOUT
+    from mglru.study.selftest import WantedSelftest, render, run_selftest
 
     ui = Ui()
-    experiment = load_experiment(name, settings)
-    if MACHINES[machine].fit(experiment).time == "real":
-        raise UsageError(
-            f"{name} measures real time on the machine {machine}, which never repeats exactly",
-            next_step="choose one in virtual time (./mglru experiments tells), or --machine qemu",
-        )
-    with ResultFile.wanted(json_file) as file:
-        session = Session(parse_list(kernels), own_sources, ui, file, machine=machine)
-        result = session.run(
-            experiment, boots=boots, seed=seed, parameters=recorded(settings), vary_seed=False
-        )
-    spreads = spread([result])
-    click.echo(render(spreads), nl=False, err=json_file == "-")
-    worst = widest(spreads, [headline.name for headline in result.headline])
-    ui.note(f"largest spread of a headline figure: {worst:.4%} (at most {TOLERANCE:.1%})")
-    failed = report_failures([result], ui)
-    return ExitCode.EXPECTATION_FAILED if worst > TOLERANCE else failed
+    wanted = WantedSelftest(
+        name=name,
+        kernels=kernels,
+        machine=machine,
+        settings=settings,
+        boots=boots,
+        seed=seed,
+        json_file=json_file,
+        own_sources=own_sources,
+    )
+    found = run_selftest(wanted, ui)
+    click.echo(render(found.spreads), nl=False, err=json_file == STDOUT)
+    ui.note(f"largest spread of a headline figure: {found.widest:.4%} (at most {TOLERANCE:.1%})")
+    failed = report_failures([found.result], ui)
+    return failed if found.agrees else ExitCode.EXPECTATION_FAILED

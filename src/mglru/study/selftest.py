@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -14,8 +15,16 @@ from rich.table import Table
 from mglru.core import stats
 from mglru.core.errors import UsageError
 from mglru.core.figures import number
+from mglru.core.ui import Ui
+from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting, recorded
+from mglru.machine.registry import MACHINES
+from mglru.results.marks import TOLERANCE
 from mglru.results.model import RunResult
+from mglru.results.result_file import ResultFile
 from mglru.results.tables import DEFAULT_WIDTH
+from mglru.run.session import Session
+from mglru.source.kernel_id import parse_list
 
 SHOWN = 20
 
@@ -45,6 +54,81 @@ class Spread:
 
     def __str__(self) -> str:
         return f"{self.metric} of {self.experiment} on {self.kernel}: {self.relative:.2%}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedSelftest:
+    """What is to be booted again and again.
+
+    Attributes:
+        name: of the experiment.
+        kernels: `A,B,...`.
+        machine: a name in `registry.MACHINES`.
+        settings: of the experiment.
+        boots: of each kernel, 2 or more.
+        seed: of all boots.
+        json_file: where the result is kept, boot by boot; None: nowhere.
+        own_sources: the user's kernel sources.
+    """
+
+    name: str
+    kernels: str
+    machine: str
+    settings: Sequence[Setting]
+    boots: int
+    seed: int
+    json_file: str | None = None
+    own_sources: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far boots with one seed agree.
+
+    Attributes:
+        result: of the boots.
+        spreads: of every metric, the widest first.
+    """
+
+    result: RunResult
+    spreads: Sequence[Spread]
+
+    @property
+    def widest(self) -> float:
+        """The widest relative spread of a headline figure."""
+        return widest(self.spreads, [headline.name for headline in self.result.headline])
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no headline figure differs by more than what is tolerated."""
+        return self.widest <= TOLERANCE
+
+
+def run_selftest(wanted: WantedSelftest, ui: Ui) -> Agreement:
+    """Boot one experiment several times with one seed, and return how far the boots agree.
+
+    Raises:
+        UsageError: an experiment, a kernel or a setting that there is not, or real time.
+        LabError: no kernel, no data, no boot.
+    """
+    experiment = load_experiment(wanted.name, wanted.settings)
+    if MACHINES[wanted.machine].fit(experiment).time == "real":
+        raise UsageError(
+            f"{wanted.name} measures real time on the machine {wanted.machine}, which never "
+            "repeats exactly",
+            next_step="choose one in virtual time (./mglru experiments tells), or --machine qemu",
+        )
+    with ResultFile.wanted(wanted.json_file) as file:
+        kernels = parse_list(wanted.kernels)
+        session = Session(kernels, wanted.own_sources, ui, file, machine=wanted.machine)
+        result = session.run(
+            experiment,
+            boots=wanted.boots,
+            seed=wanted.seed,
+            parameters=recorded(wanted.settings),
+            vary_seed=False,
+        )
+    return Agreement(result, spread([result]))
 
 
 def spread(results: Iterable[RunResult]) -> list[Spread]:

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.guest import console
 from mglru.machine.registry import MACHINES, THREADS
 from mglru.results.model import BootRecord, RunResult
+from mglru.results.result_file import ResultFile
 from mglru.run.session import Session
+from mglru.source.kernel_id import parse_list
 
 NAME = "stress-ng"
 # Without the stressors of stress-ng, which come from Debian.
@@ -53,22 +56,50 @@ def stress_experiment(seconds: int, cpus: int, nodes: int, name: str = NAME) -> 
     return experiment.model_copy(update={"limit_seconds": limit})
 
 
-def run_stress(
-    session: Session, *, seconds: int, cpus: int, nodes: int, seed: int, name: str = NAME
-) -> RunResult:
-    """Run the stress on a session's kernels, one after another, with a bar that tells how far.
+@dataclass(frozen=True, kw_only=True)
+class WantedStress:
+    """What is to be stressed, and how.
 
-    See `stress_experiment`.
+    Attributes:
+        kernels: `A,B,...`, one after another.
+        seconds: see `stress_experiment`, as of the next three.
+        cpus: processors of the guest.
+        nodes: its memory nodes.
+        name: NAME or ALONE.
+        seed: of the one boot of each kernel.
+        json_file: where the result is kept; None: nowhere.
+        own_sources: the user's kernel sources.
     """
-    experiment = stress_experiment(seconds, cpus, nodes, name)
-    with session.ui.bar("seconds of stress", seconds) as update:
-        return session.run(
-            experiment,
-            boots=1,
-            seed=seed,
-            parameters=recorded(settings(seconds, cpus, nodes)),
-            watch=Watcher(update),
-        )
+
+    kernels: str
+    seconds: int
+    cpus: int
+    nodes: int
+    name: str
+    seed: int
+    json_file: str | None = None
+    own_sources: Sequence[Path] = ()
+
+
+def run_stress(wanted: WantedStress, ui: Ui) -> RunResult:
+    """Run the stress on kernels, one after another, with a bar that tells how far.
+
+    Raises:
+        UsageError: a kernel that there is not, or more processors or nodes than the machine has;
+            before anything is built.
+        LabError: no kernel, no data, no boot.
+    """
+    experiment = stress_experiment(wanted.seconds, wanted.cpus, wanted.nodes, wanted.name)
+    with ResultFile.wanted(wanted.json_file) as file:
+        session = Session(parse_list(wanted.kernels), wanted.own_sources, ui, file, machine=THREADS)
+        with ui.bar("seconds of stress", wanted.seconds) as update:
+            return session.run(
+                experiment,
+                boots=1,
+                seed=wanted.seed,
+                parameters=recorded(settings(wanted.seconds, wanted.cpus, wanted.nodes)),
+                watch=Watcher(update),
+            )
 
 
 class Watcher:

@@ -15,16 +15,22 @@ from mglru.experiment.spec import Experiment
 from mglru.results import result_file
 from mglru.results.model import Headline, RunResult
 from mglru.results.result_file import ResultFile
+from mglru.series.listing import load_series
 from support.command_line import run
 from support.made_runs import made_run
 
+SESSIONS = ("run.experiments", "study.confirm.run", "study.demo", "study.selftest", "study.stress")
 HEADLINE = [Headline(name="refaults", better="lower", label="refaults")]
 
 
 class Made:
-    """A session whose boots are made up: figures grow by `step` from one to the next."""
+    """A session whose boots are made up.
+
+    Figures grow by `step` from one boot to the next; the last kernel's are higher by `more`.
+    """
 
     step = 0.0
+    more = 0.0
     broken: Mapping[str, tuple[int, ...]] = {}
     asked: list[dict[str, Any]]
 
@@ -35,11 +41,20 @@ class Made:
 
     def run(self, experiment: Experiment, *, boots: int, seed: int, **more: Any) -> RunResult:
         self.asked.append({"name": experiment.name, "boots": boots, "seed": seed, **more})
-        values = [100 + self.step * boot for boot in range(boots)]
+        last = self.kernels[-1]
         made = made_run(
-            {kernel: {"refaults": values} for kernel in self.kernels},
+            {
+                kernel: {
+                    "refaults": [
+                        100 + self.step * boot + self.more * (kernel == last)
+                        for boot in range(boots)
+                    ]
+                }
+                for kernel in self.kernels
+            },
             experiment=experiment.name,
             seed=seed,
+            series=load_series("6.12").sha256,
             headline=HEADLINE,
             problems=self.broken,
         )
@@ -58,8 +73,8 @@ def session(monkeypatch: pytest.MonkeyPatch, cache: Path) -> type[Made]:
     class Fresh(Made):
         asked: list[dict[str, Any]] = []  # noqa: RUF012
 
-    for module in ("session", "experiments"):
-        monkeypatch.setattr(f"mglru.run.{module}.Session", Fresh)
+    for module in SESSIONS:
+        monkeypatch.setattr(f"mglru.{module}.Session", Fresh)
     return Fresh
 
 
@@ -123,3 +138,26 @@ def test_stress_that_does_not_end_is_told(
         "guest.cpus": "2",
         "guest.nodes": "2",
     }
+
+
+@pytest.mark.parametrize(
+    ("again", "code", "says"),
+    [(-30, ExitCode.OK, "holds"), (0, ExitCode.EXPECTATION_FAILED, "not confirmed")],
+)
+def test_confirm_boots_again_with_other_seeds(
+    session: type[Made],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    again: float,
+    code: ExitCode,
+    says: str,
+) -> None:
+    found, new = tmp_path / "found.json", tmp_path / "new.json"
+    session.more = -30
+    assert run(capsys, "run", "read-twice", "--boots", "5", "--json", str(found))[0] == ExitCode.OK
+    session.more = again
+    arguments = ("--found", str(found), "--json", str(new))
+    ended, out, _err = run(capsys, "confirm", "read-twice", *arguments)
+    assert (ended, says in out) == (code, True)
+    assert [asked["seed"] for asked in session.asked] == [1, 1001]
+    assert len(result_file.load(new)) == 1

@@ -11,7 +11,6 @@ import click
 
 from mglru.cli.common import report_failures, source_option
 from mglru.cli.known import MOST_CPUS, MOST_NODES
-from mglru.source.kernel_id import parse_list
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,20 +67,21 @@ def stress(
     from rich.console import Console
 
     from mglru.core.ui import Ui
-    from mglru.machine.registry import THREADS
     from mglru.results.output_file import STDOUT
-    from mglru.results.result_file import ResultFile
-    from mglru.run.session import Session
-    from mglru.study.stress import ALONE, NAME, run_stress, stress_experiment
+    from mglru.study.stress import ALONE, NAME, WantedStress, run_stress
 
     ui = Ui()
-    seconds = max(1, round(minutes * 60))
-    name = NAME if stress_ng else ALONE
-    # What does not fit is told before anything is built.
-    stress_experiment(seconds, cpus, nodes, name)
-    with ResultFile.wanted(json_file) as file:
-        session = Session(parse_list(kernels), own_sources, ui, file, machine=THREADS)
-        result = run_stress(session, seconds=seconds, cpus=cpus, nodes=nodes, seed=seed, name=name)
+    wanted = WantedStress(
+        kernels=kernels,
+        seconds=max(1, round(minutes * 60)),
+        cpus=cpus,
+        nodes=nodes,
+        name=NAME if stress_ng else ALONE,
+        seed=seed,
+        json_file=json_file,
+        own_sources=own_sources,
+    )
+    result = run_stress(wanted, ui)
     if json_file != STDOUT:
         show(result.raw, Console(soft_wrap=True, highlight=False))
     return report_failures([result], ui)
