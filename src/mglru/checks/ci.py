@@ -7,12 +7,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mglru.checks.base_check import check_bases
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import REPO
 from mglru.core.ui import Ui
+from mglru.debian import packages
+from mglru.machine.registry import SMP, UML
+from mglru.run.kernels import build_all
+from mglru.source.kernel_id import KernelId
 
 GUEST_KERNELS = ("6.12", "6.12+next")
 KUNIT_KERNEL = "6.12+next%kunit"
@@ -76,6 +81,52 @@ def guest_steps() -> list[CiStep]:
 def qemu_steps() -> list[CiStep]:
     """Return the steps that boot the kernels that an earlier step has built for `qemu`."""
     return [CiStep("pytest -m qemu", _pytest("qemu"))]
+
+
+def _build_kernels(ui: Ui, machine: str = UML) -> bool:
+    """Build all kernels that later steps boot on a machine; it passes unless it raises."""
+    own = (KUNIT_KERNEL, FILESYSTEMS_KERNEL) if machine == UML else ()
+    _build((*GUEST_KERNELS, *own), ui, machine)
+    if machine != UML:
+        # Also those of `qemu-threads`.
+        _build((SMP_KERNEL, STRESS_KERNEL), ui, SMP)
+    return True
+
+
+def _build(names: Sequence[str], ui: Ui, machine: str) -> None:
+    build_all([KernelId.parse(name) for name in names], (), ui, machine)
+
+
+def _series_is_fit(ui: Ui) -> bool:
+    """Check the series of all bases, and tell whether all is well with them."""
+    # To build each patch takes hours on a slow machine, and to build each part most of one.
+    return check_bases((), (), ui, build=True, parts=True)
+
+
+def run_ci(ui: Ui, *, quick: bool = False, machine: str = UML) -> ExitCode:
+    """Run all that CI runs, and say at the end how each step went.
+
+    Args:
+        ui: told of it.
+        quick: only what needs no kernel; of `UML`.
+        machine: on UML everything; on another only what boots kernels there.
+
+    Raises:
+        LabError: packages that are needed cannot be installed.
+    """
+    packages.ensure(packages.TEST, ui)
+    if machine != UML:
+        builds = CiStep("build kernels", lambda: _build_kernels(ui, machine))
+        return run_steps([builds, *qemu_steps()], ui)
+    steps = source_steps()
+    if not quick:
+        steps += [
+            # In this order: what the check builds starts as a copy of a built tree.
+            CiStep("build kernels", lambda: _build_kernels(ui)),
+            CiStep("series check", lambda: _series_is_fit(ui)),
+            *guest_steps(),
+        ]
+    return run_steps(steps, ui)
 
 
 def run_steps(steps: list[CiStep], ui: Ui) -> ExitCode:

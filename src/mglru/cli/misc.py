@@ -10,12 +10,10 @@ import click
 
 from mglru.cli.known import UML
 from mglru.core.errors import UsageError
-from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId, parse_list
+from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from mglru.core.ui import Ui
 
 
 @click.command()
@@ -33,46 +31,10 @@ def test(*, quick: bool, machine: str) -> int:
     Of the series it builds the whole, and compiles what is touched where a part ends;
     `./mglru series check` builds each patch.
     """
-    from mglru.checks import ci
+    from mglru.checks.ci import run_ci
     from mglru.core.ui import Ui
-    from mglru.debian import packages
 
-    ui = Ui()
-    packages.ensure(packages.TEST, ui)
-    if machine != UML:
-        builds = ci.CiStep("build kernels", lambda: _kernels_build(ui, machine))
-        return ci.run_steps([builds, *ci.qemu_steps()], ui)
-    steps = ci.source_steps()
-    if not quick:
-        steps += [
-            # In this order: what the check builds starts as a copy of a built tree.
-            ci.CiStep("build kernels", lambda: _kernels_build(ui)),
-            ci.CiStep("series check", lambda: _series_are_fit(ui)),
-            *ci.guest_steps(),
-        ]
-    return ci.run_steps(steps, ui)
-
-
-def _kernels_build(ui: Ui, machine: str = UML) -> bool:
-    from mglru.checks import ci
-    from mglru.machine.registry import SMP
-    from mglru.run.kernels import build_all
-
-    own = (ci.KUNIT_KERNEL, ci.FILESYSTEMS_KERNEL) if machine == UML else ()
-    names = ",".join((*ci.GUEST_KERNELS, *own))
-    build_all(parse_list(names), (), ui, machine)
-    if machine != UML:
-        # Also those of `qemu-threads`.
-        several = f"{ci.SMP_KERNEL},{ci.STRESS_KERNEL}"
-        build_all(parse_list(several), (), ui, SMP)
-    return True
-
-
-def _series_are_fit(ui: Ui) -> bool:
-    from mglru.checks.base_check import check_bases
-
-    # To build each patch takes hours on a slow machine, and to build each part most of one.
-    return check_bases((), (), ui, build=True, parts=True)
+    return run_ci(Ui(), quick=quick, machine=machine)
 
 
 def _table(*headings: str) -> Table:
