@@ -15,11 +15,10 @@ from mglru.core.cache import made_file
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.debian import packages
-from mglru.run.kernels import import_sources
 from mglru.series.listing import load_series
 from mglru.series.overlay import touched_files
 from mglru.source.kernel_id import SERIES_BASES, KernelId
-from mglru.source.trees import Source, get_source
+from mglru.source.trees import Source, get_source, import_sources
 
 
 def check_bases(
@@ -39,7 +38,7 @@ def check_bases(
         LabError: no source, or the series cannot be read.
     """
     packages.ensure(packages.KERNEL_BUILD, ui)
-    sources = import_sources(own, ui)
+    sources = import_sources(own, note=ui.note)
     known = [KernelId.parse(f"{base}+next").base for base in bases or SERIES_BASES]
     passed = [_check_base(base, sources.get(base), ui, build=build, parts=parts) for base in known]
     return all(passed)

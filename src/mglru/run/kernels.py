@@ -12,13 +12,7 @@ from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.machine.registry import MACHINES, UML
 from mglru.source.kernel_id import KernelId
-from mglru.source.trees import Source, get_source, import_source
-
-
-def import_sources(own: Sequence[Path], ui: Ui) -> dict[str, Source]:
-    """Take the user's kernel trees into the cache, one a base."""
-    sources = [import_source(path, note=ui.note) for path in own]
-    return {source.base: source for source in sources}
+from mglru.source.trees import Source, get_source, import_sources
 
 
 def recipe_for(kernel: KernelId, sources: dict[str, Source], ui: Ui, machine: str = UML) -> Recipe:
@@ -34,7 +28,7 @@ def planned_builds(
     kernels: Sequence[KernelId], own: Sequence[Path], ui: Ui, machine: str = UML
 ) -> dict[KernelId, Build]:
     """Return the builds of kernels as values: where they will be, whether they are made or not."""
-    sources = import_sources(own, ui)
+    sources = import_sources(own, note=ui.note)
     recipes = {kernel: recipe_for(kernel, sources, ui, machine) for kernel in kernels}
     return {kernel: planned(recipe) for kernel, recipe in recipes.items()}
 
@@ -44,7 +38,7 @@ def build_all(
 ) -> dict[KernelId, Build]:
     """Build every kernel that is not in the cache, installing what that and the machine need."""
     packages.ensure({**packages.KERNEL_BUILD, **MACHINES[machine].packages}, ui)
-    sources = import_sources(own, ui)
+    sources = import_sources(own, note=ui.note)
     recipes = {kernel: recipe_for(kernel, sources, ui, machine) for kernel in kernels}
     missing = {recipe.key for recipe in recipes.values() if not find_build(recipe)}
     if missing:

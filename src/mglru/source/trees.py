@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -177,6 +177,17 @@ def import_source(origin: Path, *, note: Note) -> Source:
     cache.made(target, make)
     version = kernel_version(target)
     return _remember(Source(_base_of(version, origin), version, str(origin), digest, target))
+
+
+def import_sources(origins: Iterable[Path], *, note: Note) -> dict[str, Source]:
+    """Take the user's kernel trees into the cache, and return one a base.
+
+    Raises:
+        UsageError: see `import_source`.
+        LabError: no space.
+    """
+    sources = [import_source(origin, note=note) for origin in origins]
+    return {source.base: source for source in sources}
 
 
 def _copy_tree(origin: Path, staging: Path) -> None:

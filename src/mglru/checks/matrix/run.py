@@ -14,10 +14,9 @@ from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.results.output_file import OnceFile
-from mglru.run.kernels import import_sources
 from mglru.series.listing import load_series
 from mglru.source.kernel_id import SERIES_BASES, KernelId
-from mglru.source.trees import get_source
+from mglru.source.trees import get_source, import_sources
 
 
 def run_matrix(
@@ -40,7 +39,7 @@ def run_matrix(
     configurations = load_configurations(only)
     with OnceFile.wanted(json_file) as file:
         packages.ensure(_packages(configurations), ui)
-        source = import_sources(own, ui).get(base) or get_source(base, note=ui.note)
+        source = import_sources(own, note=ui.note).get(base) or get_source(base, note=ui.note)
         series = load_series(base)
         outcomes = check_matrix(
             [stock_and_next(each, source, series) for each in configurations],

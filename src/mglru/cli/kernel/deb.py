@@ -49,8 +49,7 @@ def deb(name: str, config: Path | None, output: Path, own_sources: tuple[Path, .
     from mglru.build.deb_config import choose
     from mglru.core.ui import Ui
     from mglru.debian import packages
-    from mglru.run.kernels import import_sources
-    from mglru.source.trees import get_source
+    from mglru.source.trees import get_source, import_sources
 
     ui = Ui()
     identity = KernelId.parse(name)
@@ -58,7 +57,7 @@ def deb(name: str, config: Path | None, output: Path, own_sources: tuple[Path, .
     packages.ensure({**packages.KERNEL_BUILD, **packages.DEB}, ui)
     configuration = choose(config, identity.base, ui.note)
     ui.note(f"configuration: {configuration.about}")
-    source = import_sources(own_sources, ui).get(identity.base)
+    source = import_sources(own_sources, note=ui.note).get(identity.base)
     plan = make_plan(identity, source or get_source(identity.base, note=ui.note), configuration)
     made = build_packages(plan, ui)
     for line in [*_copied(made, output), "", *advice(plan, output / made.image.name)]:

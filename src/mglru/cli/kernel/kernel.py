@@ -58,12 +58,6 @@ def fetch(bases: tuple[str, ...], *, update: bool) -> None:
         click.echo(f"{source.base}\t{source.version}\t{source.origin}\t{source.path}")
 
 
-def _tree_path(identity: KernelId) -> Path:
-    from mglru.core.paths import cache_dir
-
-    return cache_dir("git") / str(identity)
-
-
 @kernel.command()
 @click.argument("name", metavar="ID")
 @click.option("--into", type=click.Path(path_type=Path), help="Where (default: in the cache).")
@@ -77,32 +71,9 @@ def tree(name: str, into: Path | None, own_sources: tuple[Path, ...]) -> None:
     Amend the commit that a change belongs to, then `./mglru kernel export ID`.
     """
     from mglru.core.ui import Ui
-    from mglru.debian import packages
-    from mglru.run.kernels import import_sources
-    from mglru.series.listing import Series, load_lab_series, load_series
-    from mglru.series.worktree import make_tree, reuse_tree
-    from mglru.source.trees import get_source
+    from mglru.series.kernel_tree import tree_of
 
-    ui = Ui()
-    identity = KernelId.parse(name)
-    packages.ensure(packages.KERNEL_BUILD, ui)
-    target = into or _tree_path(identity)
-    if target.exists() and own_sources:
-        raise UsageError(
-            f"{target} exists, and may be of another source",
-            next_step=f"work in it: cd {target}; or name another directory with --into",
-        )
-    series = load_series(identity.base) if identity.series else Series(identity.base, ())
-    if identity.upto is not None:
-        series = series.first(identity.upto)
-    if target.exists():
-        ui.note(reuse_tree(target, series))
-        click.echo(target)
-        return
-    sources = import_sources(own_sources, ui)
-    source = sources.get(identity.base) or get_source(identity.base, note=ui.note)
-    with ui.bar(f"making a git tree of {identity}", None):
-        click.echo(make_tree(source, series, load_lab_series(identity.base), target))
+    click.echo(tree_of(KernelId.parse(name), into, own_sources, Ui()))
 
 
 @kernel.command()
@@ -112,12 +83,13 @@ def tree(name: str, into: Path | None, own_sources: tuple[Path, ...]) -> None:
 def export(name: str, origin: Path | None, mbox: Path | None) -> None:
     """Write the commits of a tree back to patches/BASE/."""
     from mglru.core import paths
+    from mglru.series.kernel_tree import usual_path
     from mglru.series.worktree import export_tree
 
     identity = KernelId.parse(name)
     if identity.base not in SERIES_BASES:
         raise UsageError(f"there is no series for {identity.base}")
-    source = origin or _tree_path(identity)
+    source = origin or usual_path(identity)
     if not source.is_dir():
         raise UsageError(f"{source}: no such tree", next_step=f"./mglru kernel tree {name}")
     for line in export_tree(source, identity.base, paths.PATCHES / identity.base, mbox):
