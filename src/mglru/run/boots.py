@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import inspect
 import os
 import shutil
@@ -158,19 +159,12 @@ def run_jobs(
         LabError: a guest ran the wrong kernel, or could not start.
     """
     with (
-        concurrent.futures.ThreadPoolExecutor(parallel) as pool,
         ui.bar(f"running {jobs[0].experiment.name}", len(jobs)) as update,
+        _begun(jobs, parallel, run_job) as futures,
     ):
-        futures = [pool.submit(run_job, job) for job in jobs]
-        try:
-            for number, (job, future) in enumerate(zip(jobs, futures, strict=True)):
-                update(number, str(job.kernel))
-                record(future.result())
-        except BaseException:
-            # Ctrl-C or an error: no further boot, and those under way are killed.
-            pool.shutdown(wait=False, cancel_futures=True)
-            process.cancel_all()
-            raise
+        for number, (future, job) in enumerate(futures.items()):
+            update(number, str(job.kernel))
+            record(future.result())
 
 
 def run_in_any_order(
@@ -190,11 +184,19 @@ def run_in_any_order(
     Raises:
         LabError: a guest ran the wrong kernel, or could not start.
     """
+    with _begun(jobs, parallel, boot or run_job) as futures:
+        for future in concurrent.futures.as_completed(futures):
+            done(futures[future], future.result())
+
+
+@contextlib.contextmanager
+def _begun(
+    jobs: Sequence[Job], parallel: int, boot: Callable[[Job], BootRecord]
+) -> Iterator[dict[concurrent.futures.Future[BootRecord], Job]]:
+    """Give boots that are being made, in the order of the jobs; if the block fails, all end."""
     with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
-        futures = {pool.submit(boot or run_job, job): job for job in jobs}
         try:
-            for future in concurrent.futures.as_completed(futures):
-                done(futures[future], future.result())
+            yield {pool.submit(boot, job): job for job in jobs}
         except BaseException:
             # Ctrl-C or an error: no further boot, and those under way are killed.
             pool.shutdown(wait=False, cancel_futures=True)
