@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from mglru.build.build import Build
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment.spec import Experiment
@@ -49,6 +50,7 @@ class Session:
         machine: on which machine.
         baseline: what `--kernels` chose for ratios to refer to; empty: nothing.
         build: build the kernels at once; else `build` does, if it is called.
+        builds: the kernels, where somebody has built them; None: they are built from their names.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Session:
         baseline: str = "",
         *,
         build: bool = True,
+        builds: Mapping[KernelId, Build] | None = None,
     ) -> None:
         self.ui = ui
         self.machine = machine
@@ -72,11 +75,13 @@ class Session:
         if machine == KVM:
             check_kvm()
         packages.ensure(needed, ui)
-        make = build_all if build else planned_builds
-        self.builds = make(kernels, own, ui, machine)
+        if builds is None:
+            make = build_all if build else planned_builds
+            builds = make(kernels, own, ui, machine)
+        self.builds = builds
 
     def build(self) -> None:
-        """Build the kernels that are not there yet."""
+        """Build the kernels that are not there yet; not for a session that was given builds."""
         self.builds = build_all(self._kernels, self._own, self.ui, self.machine)
 
     def run(

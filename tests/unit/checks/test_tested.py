@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mglru.build.build import Build
+from mglru.build.build import Build, planned
 from mglru.build.recipe import make_recipe
 from mglru.checks.releases import file as tested_file
-from mglru.checks.releases import tested
+from mglru.checks.releases import tested, trial
 from mglru.checks.releases.attempt import (
     Candidate,
     candidates,
@@ -27,9 +27,12 @@ from mglru.core.cache import remove
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
 from mglru.debian import archive
+from mglru.experiment.spec import Experiment
+from mglru.results.model import RunResult
 from mglru.series.listing import Series, load_series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, debian_source
+from support.made_runs import made_run
 from support.series_tools import FILES, VMSCAN, Forge, write_files
 
 MADISON = """\
@@ -292,5 +295,27 @@ def test_what_was_tried_is_not_tried_again(
     (tmp_path / "6.12").mkdir()
     put(ENTRY.model_copy(update=made), tmp_path / "6.12")
     monkeypatch.setattr(paths, "PATCHES", tmp_path)
-    trial = ReleaseTrial("6.12", series, quiet, build=True, boot=boot)
-    assert (trial.known(CANDIDATE) is not None) == known
+    tried = ReleaseTrial("6.12", series, quiet, build=True, boot=boot)
+    assert (tried.known(CANDIDATE) is not None) == known
+
+
+def test_what_was_built_is_booted_as_it_is(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, series: Series, source: Source, quiet: Ui
+) -> None:
+    next_ = KernelId("6.12", series=True)
+    build = planned(make_recipe(KernelId("6.12"), source))
+
+    class Made:
+        """A session whose one boot goes wrong."""
+
+        def __init__(self, *_: object, builds: dict[KernelId, Build], **_more: object) -> None:
+            assert builds == {next_: build}
+
+        def run(self, experiment: Experiment, *, boots: int, seed: int) -> RunResult:
+            assert (experiment.name, boots) == (trial.EXPERIMENT, 1)
+            problems = {str(next_): (0,)}
+            return made_run({str(next_): {"x": [1.0]}}, seed=seed, problems=problems)
+
+    monkeypatch.setattr(trial, "Session", Made)
+    tried = ReleaseTrial("6.12", series, quiet, build=True, boot=True)
+    assert tried._check(build) == ["6.12+next, boot 0 (seed 1): it broke"]

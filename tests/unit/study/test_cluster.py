@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import signal
 import socket
@@ -20,12 +21,16 @@ from mglru.core.errors import ExitCode, LabError
 from mglru.core.paths import REPO
 from mglru.experiment.load import load_experiment, names
 from mglru.experiment.spec import Experiment
+from mglru.machine.registry import MACHINES
 from mglru.results.model import BootRecord
+from mglru.run import session
 from mglru.run.boots import Job
+from mglru.run.needs import Ingredients
 from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source
 from mglru.study.cluster import client as cluster
+from mglru.study.cluster import worker as cluster_worker
 from mglru.study.cluster.client import ClusterEngine
 from mglru.study.cluster.task import Answer, Refusal, Task, make_task
 from mglru.study.cluster.worker import Room, run_task
@@ -46,7 +51,7 @@ def job(cache: Path, mini_kernel: Path) -> PointJob:
     """A boot that cannot be made: there is no such build."""
     source = Source("6.12", "6.12.99", "nowhere", "d" * 64, mini_kernel)
     build = planned(make_recipe(KernelId.parse("6.12"), source))
-    experiment = load_experiment("read-twice", ["limit=8M"])
+    experiment = MACHINES["uml"].fit(load_experiment("read-twice", ["limit=8M"]))
     return PointJob({"limit": "8M"}, Job(experiment, KernelId.parse("6.12"), build, None, 0, 1))
 
 
@@ -95,6 +100,49 @@ def test_a_boot_of_another_kernel_is_refused(job: PointJob) -> None:
     for change in ({"build": "0" * 12}, {"release": "6.12.99-other"}):
         with pytest.raises(LabError, match=r"worker 1: it booted .*, the sweep's kernel is"):
             cluster._checked(good.model_copy(update=change), job, "worker 1")
+
+
+def answered(job: PointJob, **changes: object) -> Answer:
+    """Return what a worker makes of a task that differs from the job's."""
+    task = make_task(job.job, "s").model_copy(update=changes)
+    return Answer.model_validate_json(run_task(task.model_dump_json()))
+
+
+@pytest.fixture
+def worker(job: PointJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that has all that the job's boot needs, and boots nothing."""
+
+    def boot(asked: Job) -> BootRecord:
+        assert asked == dataclasses.replace(job.job, number=asked.number, seed=asked.seed)
+        return BootRecord(kernel="6.12", boot=asked.number, seed=asked.seed, metrics={})
+
+    build = job.job.build
+    monkeypatch.setattr(cluster_worker, "get_source", lambda _base, note: build.recipe.source)
+    monkeypatch.setattr(cluster_worker, "build_kernel", lambda _recipe, _ui: build)
+    monkeypatch.setattr(session, "get_ingredients", lambda *_: Ingredients(None, None))
+    monkeypatch.setattr(cluster_worker, "run_job", boot)
+
+
+def test_a_worker_makes_the_boot_that_it_is_asked_for(job: PointJob, worker: None) -> None:
+    record = answered(job, number=3, seed=9).record
+    assert record
+    assert (record.kernel, record.boot, record.seed) == ("6.12", 3, 9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"build": "0" * 12}, "this worker would build 6.12 as"),
+        ({"userland": {"coreutils": "1"}}, "other packages for the guest: coreutils"),
+        ({"dataset_sha256": "0" * 64}, "another disk image"),
+    ],
+)
+def test_a_worker_refuses_what_it_would_make_otherwise(
+    job: PointJob, worker: None, changes: dict[str, object], message: str
+) -> None:
+    refusal = answered(job, **changes).refusal
+    assert refusal
+    assert message in refusal.what
 
 
 def test_guests_have_the_memory_that_there_is() -> None:

@@ -16,9 +16,8 @@ from mglru.checks.releases.tested import Tested, series_mark, tested_versions
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.experiment.load import load_experiment
-from mglru.results.model import BootRecord
-from mglru.run.boots import failures, make_jobs, run_jobs
-from mglru.run.needs import get_ingredients
+from mglru.run.boots import failures
+from mglru.run.session import Session
 from mglru.series.listing import Series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source, get_source
@@ -80,14 +79,8 @@ class ReleaseTrial:
         return build_kernel(make_recipe(self._kernel, source), self._ui)
 
     def _check(self, build: Build) -> list[str]:
-        packages.ensure(packages.TRY, self._ui)
-        experiment = load_experiment(EXPERIMENT, ())
-        image = get_ingredients(experiment, _no_kernel, self._ui).image
-        jobs = make_jobs(experiment, {self._kernel: build}, image, boots=1, seed=1)
-        records: list[BootRecord] = []
-        run_jobs(jobs, self._ui, records.append, 1)
-        return list(failures(records))
-
-
-def _no_kernel() -> Build:
-    raise AssertionError(f"the data of {EXPERIMENT} is not made in a guest")
+        session = Session(
+            [self._kernel], (), self._ui, needed=packages.TRY, builds={self._kernel: build}
+        )
+        result = session.run(load_experiment(EXPERIMENT), boots=1, seed=1)
+        return list(failures(result.raw))

@@ -9,18 +9,17 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
-from mglru.build.build import Build, build_kernel
+from mglru.build.build import build_kernel
 from mglru.build.recipe import Recipe, make_recipe
 from mglru.core import process
 from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
 from mglru.experiment.spec import Experiment
-from mglru.results.model import BootRecord
-from mglru.run import prepared
-from mglru.run.boots import Job, available_bytes, run_job
-from mglru.run.needs import Ingredients, get_ingredients
-from mglru.run.provenance import image_digest
+from mglru.results.model import BootRecord, Provenance
+from mglru.run.boots import available_bytes, run_job
+from mglru.run.session import Session
 from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import get_source
@@ -133,25 +132,18 @@ def _boot(task: Task) -> BootRecord:
     ui = Ui()
     experiment = Experiment.model_validate(task.experiment)
     kernel = KernelId.parse(task.kernel)
-    recipe = _recipe(kernel, ui)
+    recipe = make_recipe(kernel, get_source(kernel.base, note=ui.note))
     _check_recipe(recipe, task)
-    build = build_kernel(recipe, ui)
-    found = get_ingredients(experiment, lambda: _stock(ui), ui)
-    _check_ingredients(found, task)
-    job = Job(experiment, kernel, build, found.image, task.number, task.seed, found.userland)
+    # The packages that it needs were installed before the worker joined.
+    session = Session([kernel], (), ui, needed={}, builds={kernel: build_kernel(recipe, ui)})
+    prepared = session.prepare(experiment, boots=1, seed=task.seed)
+    _check_ingredients(prepared.info.provenance, task)
+    job = replace(prepared.jobs[0], number=task.number)
     with room().take(experiment.guest.memory_mb, alone=experiment.time == "real"):
         record = run_job(job)
     ui.note(f"{experiment.name} on {kernel}, seed {task.seed}: {record.real_seconds:.0f} s")
     # Sweeps keep none, and it is many times as large as all the rest.
     return record.model_copy(update={"timeline": None})
-
-
-def _recipe(kernel: KernelId, ui: Ui) -> Recipe:
-    return make_recipe(kernel, get_source(kernel.base, note=ui.note))
-
-
-def _stock(ui: Ui) -> Build:
-    return build_kernel(_recipe(prepared.KERNEL, ui), ui)
 
 
 def _check_recipe(recipe: Recipe, task: Task) -> None:
@@ -170,20 +162,19 @@ def _check_recipe(recipe: Recipe, task: Task) -> None:
     )
 
 
-def _check_ingredients(found: Ingredients, task: Task) -> None:
+def _check_ingredients(found: Provenance, task: Task) -> None:
     """Refuse data and programs that are not the sweep's.
 
     Raises:
         LabError: they differ.
     """
-    versions = dict(found.userland.versions) if found.userland else {}
-    if versions != task.userland:
-        other = sorted(name for name, _version in versions.items() ^ task.userland.items())
+    if found.userland != task.userland:
+        other = sorted(name for name, _version in found.userland.items() ^ task.userland.items())
         raise LabError(
             f"this worker has other packages for the guest: {', '.join(dict.fromkeys(other))}",
             next_step="remove `userlands` in the cache of every machine, so that all fetch anew",
         )
-    if image_digest(found.image) != task.dataset_sha256:
+    if found.dataset_sha256 != task.dataset_sha256:
         raise LabError(
             "this worker makes another disk image of the same data set",
             next_step="have the same Debian release on every machine: its libraries and "
