@@ -117,19 +117,21 @@ def try_(
 ) -> int:
     """Run a command on kernels; HELP is what the user sees."""
     from mglru.core.ui import Ui
-    from mglru.debian import packages
-    from mglru.results.result_file import ResultFile
-    from mglru.run.session import Session
-    from mglru.study.try_.trial import make_output, make_trial, run_trial
+    from mglru.study.try_.trial import make_trial, run_trial
 
     ui = Ui()
     kernel_ids = parse_list(kernels)
     trial = make_trial(words, chosen, ui)
-    if output:
-        make_output(output)
-    with ResultFile.wanted(json_file) as file:
-        session = Session(kernel_ids, own_sources, ui, file, packages.TRY)
-        result, printed = run_trial(trial, session, boots=boots, seed=seed, output=output)
+    result, printed = run_trial(
+        trial,
+        kernel_ids,
+        own_sources,
+        ui,
+        boots=boots,
+        seed=seed,
+        output=output,
+        json_file=json_file,
+    )
     _show(result, printed, everything=everything, to_stderr=json_file == "-")
     return _report(result, printed, trial.options, ui)
 

@@ -19,7 +19,10 @@ from mglru.series.listing import load_series
 from support.command_line import run
 from support.made_runs import made_run
 
-SESSIONS = ("run.experiments", "study.confirm.run", "study.demo", "study.selftest", "study.stress")
+SESSIONS = (
+    *("run.experiments", "study.confirm.run", "study.demo", "study.selftest", "study.stress"),
+    "study.try_.trial",
+)
 HEADLINE = [Headline(name="refaults", better="lower", label="refaults")]
 
 
@@ -161,3 +164,16 @@ def test_confirm_boots_again_with_other_seeds(
     assert (ended, says in out) == (code, True)
     assert [asked["seed"] for asked in session.asked] == [1, 1001]
     assert len(result_file.load(new)) == 1
+
+
+def test_try_keeps_its_result_and_makes_the_directory_for_what_was_printed(
+    session: type[Made], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, printed = tmp_path / "try.json", tmp_path / "a" / "printed"
+    options = ("--limit", "64M", "--boots", "2", "--output", str(printed), "--json", str(file))
+    code, out, _err = run(capsys, "try", *options, "true")
+    assert (code, "refaults" in out) == (ExitCode.EXPECTATION_FAILED, True)
+    (asked,) = session.asked
+    assert (asked["boots"], asked["outputs"]) == (2, printed)
+    assert printed.is_dir()
+    assert len(result_file.load(file)) == 1

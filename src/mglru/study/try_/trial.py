@@ -18,12 +18,15 @@ from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir
 from mglru.core.sizes import shown
 from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.disk import user_files
 from mglru.experiment.spec import Experiment
 from mglru.guest.programs import guest_program
 from mglru.results.model import RunResult
+from mglru.results.result_file import ResultFile
 from mglru.run.boots import available_bytes, output_file
 from mglru.run.session import Session
+from mglru.source.kernel_id import KernelId
 from mglru.study.try_.command import Command, resolve
 from mglru.study.try_.experiment import (
     TryOptions,
@@ -77,7 +80,7 @@ def make_trial(words: Sequence[str], chosen: Mapping[str, Any], ui: Ui) -> Comma
     return CommandTrial(experiment, options, _parameters(command, chosen))
 
 
-def make_output(directory: Path) -> None:
+def _make_output(directory: Path) -> None:
     """Make the directory that keeps what the command prints, before anything is built for it.
 
     Raises:
@@ -93,18 +96,36 @@ def make_output(directory: Path) -> None:
 
 
 def run_trial(
-    trial: CommandTrial, session: Session, *, boots: int | None, seed: int, output: Path | None
+    trial: CommandTrial,
+    kernels: Sequence[KernelId],
+    own: Sequence[Path],
+    ui: Ui,
+    *,
+    boots: int | None,
+    seed: int,
+    output: Path | None,
+    json_file: str | None,
 ) -> tuple[RunResult, Printed]:
-    """Run a command on a session's kernels.
+    """Run a command on kernels, and return the result and what the command printed.
 
     Args:
         trial: the command.
-        session: its kernels.
+        kernels: in the order of the table's columns.
+        own: the user's kernel sources.
+        ui: gets the progress.
         boots: of each kernel; None: as many as it takes for an interval.
         seed: of the first boot.
-        output: the directory, there already, that keeps what it printed; None: nothing does.
+        output: the directory that keeps what it printed, made if need be; None: nothing does.
+        json_file: where the result is kept, boot by boot; None: nowhere.
+
+    Raises:
+        UsageError: the directory cannot be one; before anything is built.
+        LabError: no kernel, no boot.
     """
-    with _outputs(output) as outputs:
+    if output:
+        _make_output(output)
+    with ResultFile.wanted(json_file) as file, _outputs(output) as outputs:
+        session = Session(kernels, own, ui, file, packages.TRY)
         result = session.run(
             trial.experiment,
             boots=boots or (REAL_BOOTS if trial.options.time == "real" else 1),
@@ -112,7 +133,7 @@ def run_trial(
             parameters=trial.parameters,
             outputs=outputs,
         )
-        return result, {boot: file.read_bytes() for boot, file in _files(result, outputs).items()}
+        return result, {boot: path.read_bytes() for boot, path in _files(result, outputs).items()}
 
 
 def _options(chosen: Mapping[str, Any], places: Places, ui: Ui) -> TryOptions:
