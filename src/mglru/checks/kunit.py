@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,8 +15,11 @@ from pydantic import BaseModel, ConfigDict, computed_field
 from mglru.core import process
 from mglru.core.cache import scratch
 from mglru.core.errors import GuestDiedError, UsageError
+from mglru.core.ui import Ui
+from mglru.debian import packages
 from mglru.guest import console
 from mglru.guest.steps import ReportCounters, ReportLruGen
+from mglru.results.output_file import OnceFile
 from mglru.run.judged import PlainBoot
 from mglru.run.kept_logs import keep_logs
 from mglru.run.session import Session
@@ -148,6 +151,31 @@ def read_ktap(log: Path, tree: Path) -> tuple[tuple[KunitOutcome, ...], tuple[st
 class _Parsed(_Model):
     suites: tuple[KunitOutcome, ...]
     errors: tuple[str, ...]
+
+
+def check_kernel(
+    name: KernelId, own: Sequence[Path], ui: Ui, *, only: str | None, json_file: str | None
+) -> KunitReport:
+    """Build a kernel with its suites, boot it, and return what they say.
+
+    Args:
+        name: of the kernel, with the suites or without.
+        own: the user's kernel sources.
+        ui: gets the progress.
+        only: see `run_kunit`.
+        json_file: where the report is written; None: nowhere.
+
+    Raises:
+        UsageError: a kernel that cannot have suites.
+        LabError: no kernel, or no boot.
+    """
+    kernel = with_suites(name)
+    with OnceFile.wanted(json_file) as file:
+        session = Session([kernel], own, ui, needed=packages.KERNEL_BUILD)
+        report = run_kunit(session, kernel, only)
+        if file:
+            file.keep(report.model_dump(mode="json"))
+    return report
 
 
 def run_kunit(session: Session, kernel: KernelId, only: str | None = None) -> KunitReport:

@@ -36,19 +36,12 @@ def kunit(name: str, only: str | None, json_file: str | None, own_sources: tuple
     """
     from rich.console import Console
 
-    from mglru.checks.kunit import run_kunit, with_suites
+    from mglru.checks.kunit import check_kernel
     from mglru.core.ui import Ui
-    from mglru.debian import packages
-    from mglru.results.output_file import STDOUT, OnceFile
-    from mglru.run.session import Session
+    from mglru.results.output_file import STDOUT
 
-    ui = Ui()
-    kernel = with_suites(KernelId.parse(name))
-    with OnceFile.wanted(json_file) as file:
-        session = Session([kernel], own_sources, ui, needed=packages.KERNEL_BUILD)
-        report = run_kunit(session, kernel, only)
-        if file:
-            file.keep(report.model_dump(mode="json"))
+    kernel = KernelId.parse(name)
+    report = check_kernel(kernel, own_sources, Ui(), only=only, json_file=json_file)
     if json_file != STDOUT:
         show(report, Console(soft_wrap=True, highlight=False))
     return ExitCode.OK if report.passed else ExitCode.EXPECTATION_FAILED

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mglru.cli.common import machine_option, source_option
-from mglru.core.errors import ExitCode, UsageError
-from mglru.source.kernel_id import parse_list
+from mglru.core.errors import ExitCode
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,26 +58,21 @@ def selftests(
     """
     from rich.console import Console
 
-    from mglru.checks.selftests.document import passed, to_document
-    from mglru.checks.selftests.run import choose, compare, run_all, with_selftests
+    from mglru.checks.selftests.document import passed
+    from mglru.checks.selftests.kernels import WantedPrograms, run_programs
+    from mglru.checks.selftests.run import compare
     from mglru.core.ui import Ui
-    from mglru.debian import packages
-    from mglru.results.output_file import STDOUT, OnceFile
-    from mglru.run.session import Session
+    from mglru.results.output_file import STDOUT
 
-    ui = Ui()
-    if output and not output.is_dir():
-        raise UsageError(f"--output {output}: not a directory", next_step="make it first")
-    names = choose(only)
-    with OnceFile.wanted(json_file) as file:
-        identities = [with_selftests(each) for each in parse_list(kernels)]
-        session = Session(identities, own_sources, ui, needed=packages.TRY, machine=machine)
-        runs = run_all(session, names)
-        if file:
-            file.keep(to_document(runs))
-    if output:
-        for run in runs:
-            (output / f"{run.kernel}.txt").write_text(run.output)
+    wanted = WantedPrograms(
+        kernels=kernels,
+        machine=machine,
+        only=only,
+        output=output,
+        json_file=json_file,
+        own_sources=own_sources,
+    )
+    runs = run_programs(wanted, Ui())
     if json_file != STDOUT:
         show(runs, Console(soft_wrap=True, highlight=False), everything=everything)
     return ExitCode.OK if passed(runs, compare(runs)) else ExitCode.EXPECTATION_FAILED
