@@ -17,7 +17,8 @@ from mglru.guest.plan import PlanInputs, make_plan
 from mglru.guest.steps import PlanStep, Write, WriteIfThere
 from mglru.machine.uml import boot
 from mglru.results.model import BootRecord
-from mglru.run.boots import make_jobs, run_jobs
+from mglru.run.boots import run_jobs
+from mglru.run.jobs import make_jobs
 from mglru.source.kernel_id import KernelId
 from support.guests import (
     CGROUP,

@@ -15,7 +15,8 @@ from mglru.experiment.dataset import PreparedDataset
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord
 from mglru.run import prepared
-from mglru.run.boots import make_jobs, parallel_boots, run_jobs
+from mglru.run.boots import run_jobs
+from mglru.run.jobs import make_jobs, parallel_boots
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 

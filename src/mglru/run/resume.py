@@ -11,7 +11,7 @@ from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import REPO
 from mglru.experiment.settings import from_record, recorded
 from mglru.results.model import BootRecord, Provenance, RunInfo, RunResult
-from mglru.run.boots import Job
+from mglru.run.jobs import Job
 from mglru.run.provenance import DIRTY
 
 Pair = tuple[str, object, object]

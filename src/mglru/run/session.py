@@ -17,7 +17,8 @@ from mglru.machine.registry import KVM, MACHINES, UML
 from mglru.results.model import BootRecord, RunInfo, RunResult, in_order
 from mglru.results.result_file import ResultFile
 from mglru.run import resume
-from mglru.run.boots import Job, make_jobs, parallel_boots, run_jobs
+from mglru.run.boots import run_jobs
+from mglru.run.jobs import Job, make_jobs, parallel_boots
 from mglru.run.judged import Judged, PlainBoot, boot_plain
 from mglru.run.kernels import build_all, planned_builds
 from mglru.run.needs import get_ingredients, stock_build

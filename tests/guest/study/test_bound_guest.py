@@ -11,7 +11,8 @@ from mglru.core.ui import Ui
 from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import FileDataset
 from mglru.experiment.load import load_experiment
-from mglru.run.boots import Job, make_jobs, run_job
+from mglru.run.boots import run_job
+from mglru.run.jobs import Job, make_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import bound as bounds
 from support.guests import kernel_build

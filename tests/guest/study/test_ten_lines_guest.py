@@ -11,7 +11,8 @@ from mglru.checks.ci import GUEST_KERNELS
 from mglru.core.ui import Ui
 from mglru.disk.images import dataset_image
 from mglru.results.model import BootRecord
-from mglru.run.boots import make_jobs, parallel_boots, run_jobs
+from mglru.run.boots import run_jobs
+from mglru.run.jobs import make_jobs, parallel_boots
 from support.runs import builds
 from support.ten_lines import experiment
 

@@ -23,7 +23,8 @@ from mglru.guest.places import guest_path
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
 from mglru.results.result_file import load
-from mglru.run.boots import make_jobs, output_file, run_jobs
+from mglru.run.boots import output_file, run_jobs
+from mglru.run.jobs import make_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.study.try_ import ending as verdict
 from mglru.study.try_ import experiment as trial

@@ -31,7 +31,8 @@ from mglru.machine import qemu
 from mglru.machine.registry import KVM, MACHINES, SMP, THREADS, UML
 from mglru.machine.request import Boot, BootRequest, Lines
 from mglru.results.model import BootRecord
-from mglru.run.boots import make_jobs, parallel_boots, run_jobs
+from mglru.run.boots import run_jobs
+from mglru.run.jobs import make_jobs, parallel_boots
 from mglru.run.judge import Expectation, prove
 from mglru.run.provenance import run_info
 from mglru.source.kernel_id import KernelId

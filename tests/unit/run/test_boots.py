@@ -16,7 +16,8 @@ from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord
 from mglru.run import boots
-from mglru.run.boots import Job, run_in_any_order, run_jobs
+from mglru.run.boots import run_in_any_order, run_jobs
+from mglru.run.jobs import Job
 from mglru.source.kernel_id import KernelId
 
 Record = Callable[[BootRecord], object]

@@ -15,7 +15,7 @@ from mglru.debian import packages
 from mglru.experiment.load import load_experiment
 from mglru.results.model import BootRecord
 from mglru.run import boots, session
-from mglru.run.boots import Job
+from mglru.run.jobs import Job
 from mglru.run.needs import Ingredients
 from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId

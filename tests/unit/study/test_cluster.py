@@ -24,7 +24,7 @@ from mglru.experiment.spec import Experiment
 from mglru.machine.registry import MACHINES
 from mglru.results.model import BootRecord
 from mglru.run import session
-from mglru.run.boots import Job
+from mglru.run.jobs import Job
 from mglru.run.needs import Ingredients
 from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId

@@ -19,7 +19,8 @@ from mglru.disk.images import dataset_image
 from mglru.experiment.load import load_experiment
 from mglru.machine.registry import MACHINES, SMP, THREADS
 from mglru.results.model import BootRecord
-from mglru.run.boots import make_jobs, run_jobs
+from mglru.run.boots import run_jobs
+from mglru.run.jobs import make_jobs
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import cached
 from mglru.study.stress import ALONE, Watcher, action_counts, disagreements, stress_experiment

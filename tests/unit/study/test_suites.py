@@ -17,8 +17,8 @@ from mglru.experiment.settings import Setting
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord, RunResult
 from mglru.results.result_file import load
-from mglru.run import boots as run
-from mglru.run import resume
+from mglru.run import jobs, resume
+from mglru.run.jobs import Job
 from mglru.run.session import Prepared
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.suite import run as suite_run
@@ -235,8 +235,8 @@ class _Build:
     recipe = _Recipe()
 
 
-def job(kernel: str, number: int = 3, experiment: str = "loop") -> run.Job:
-    return run.Job(
+def job(kernel: str, number: int = 3, experiment: str = "loop") -> Job:
+    return Job(
         load_experiment(experiment),
         KernelId.parse(kernel),
         _Build(),  # type: ignore[arg-type]
@@ -249,7 +249,7 @@ def job(kernel: str, number: int = 3, experiment: str = "loop") -> run.Job:
 def test_a_patched_kernel_that_does_not_come_up_is_a_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def die(_job: run.Job) -> BootRecord:
+    def die(_job: Job) -> BootRecord:
         raise GuestDiedError("the guest ended", log_tail=["a", "panic"])
 
     monkeypatch.setattr(suite_run, "run_job", die)
@@ -263,7 +263,7 @@ def test_a_patched_kernel_that_does_not_come_up_is_a_result(
 def test_too_little_memory_for_two_boots_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(run, "available_bytes", lambda: 3 << 30)
+    monkeypatch.setattr(jobs, "available_bytes", lambda: 3 << 30)
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
     monkeypatch.setattr(suite_run, "run_job", lambda each: record(str(each.kernel), each.number))
     with SuiteFile(tmp_path / "a") as file:

@@ -17,7 +17,7 @@ from mglru.report.charts.sweep import sweep_charts, sweep_plot
 from mglru.results import result_file
 from mglru.results.model import BootRecord
 from mglru.results.timeline import Timeline
-from mglru.run.boots import parallel_boots
+from mglru.run.jobs import parallel_boots
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep import tables as sweep_tables
 from mglru.study.sweep.boots import SweepPlan, check_same_sweep, known_boots, load_points

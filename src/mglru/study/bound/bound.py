@@ -17,7 +17,8 @@ from mglru.experiment.spec import RECORDER, Experiment
 from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
-from mglru.run.boots import Job, failures, parallel_boots, run_jobs
+from mglru.run.boots import failures, run_jobs
+from mglru.run.jobs import Job, parallel_boots
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import models
 from mglru.study.bound.accesses import Accesses, read_accesses

@@ -15,7 +15,7 @@ from mglru.core.cache import scratch
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
 from mglru.results.tables import text_console
-from mglru.run.boots import Job
+from mglru.run.jobs import Job
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import models
 from mglru.study.bound.accesses import read_requests

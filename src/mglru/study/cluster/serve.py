@@ -13,7 +13,7 @@ from mglru.core.errors import LabError
 from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.experiment.spec import Guest
-from mglru.run.boots import available_bytes
+from mglru.run.jobs import available_bytes
 from mglru.study.cluster import worker as cluster_worker
 from mglru.study.cluster.client import check_answers, nobody_answers, quiet
 

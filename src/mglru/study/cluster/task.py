@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mglru.core.errors import ExitCode, LabError
 from mglru.results.model import BootRecord
-from mglru.run.boots import Job
+from mglru.run.jobs import Job
 from mglru.run.provenance import image_digest
 from mglru.run.version import lab_version
 

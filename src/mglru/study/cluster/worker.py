@@ -18,7 +18,8 @@ from mglru.core.errors import ExitCode, LabError
 from mglru.core.ui import Ui
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord, Provenance
-from mglru.run.boots import available_bytes, run_job
+from mglru.run.boots import run_job
+from mglru.run.jobs import available_bytes
 from mglru.run.session import Session
 from mglru.run.version import lab_version
 from mglru.source.kernel_id import KernelId

@@ -13,7 +13,8 @@ from mglru.experiment.spec import Experiment
 from mglru.machine.registry import MACHINES
 from mglru.results.model import BootRecord, RunResult
 from mglru.run import resume
-from mglru.run.boots import Job, parallel_boots, run_in_any_order, run_job
+from mglru.run.boots import run_in_any_order, run_job
+from mglru.run.jobs import Job, parallel_boots
 from mglru.run.session import Prepared, Session
 from mglru.study.suite.file import SuiteFile, load_old
 from mglru.study.suite.plan import SuitePlan, WantedSuite

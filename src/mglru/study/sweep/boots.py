@@ -14,7 +14,8 @@ from mglru.experiment.settings import Setting, from_record
 from mglru.experiment.spec import Experiment
 from mglru.results.model import BootRecord, RunInfo
 from mglru.run import resume
-from mglru.run.boots import Job, failures, run_in_any_order
+from mglru.run.boots import failures, run_in_any_order
+from mglru.run.jobs import Job
 from mglru.study.sweep.file import Sweep
 from mglru.study.sweep.points import Settings, Value, combinations, describe
 

@@ -14,7 +14,7 @@ from mglru.experiment.settings import recorded
 from mglru.experiment.spec import Experiment
 from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
-from mglru.run.boots import parallel_boots
+from mglru.run.jobs import parallel_boots
 from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 from mglru.study.sweep import file as sweep_file

@@ -24,7 +24,8 @@ from mglru.experiment.spec import Experiment
 from mglru.guest.programs import guest_program
 from mglru.results.model import RunResult
 from mglru.results.result_file import ResultFile
-from mglru.run.boots import available_bytes, output_file
+from mglru.run.boots import output_file
+from mglru.run.jobs import available_bytes
 from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 from mglru.study.try_.command import Command, resolve
