@@ -6,7 +6,6 @@ Most kinds are made on the host, here; `prepared` is made inside a guest, see pr
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 
 from mglru.core import process
 from mglru.core.cache import made
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir, require_space
 from mglru.disk import user_files
 from mglru.experiment.dataset import (
@@ -139,13 +139,13 @@ def dataset_image(spec: HostMade, note: Note | None = None) -> Path:
 
 
 def _key(spec: HostMade, note: Note) -> str:
-    digest = hashlib.sha256(f"{FORMAT} {SEED} {spec.model_dump_json()}".encode())
+    parts = [f"{FORMAT} {SEED} {spec.model_dump_json()}"]
     if spec.kind in LOADERS:
         # The loader decides the content, too; the name of its directory holds its digest.
-        digest.update(guest_program(LOADERS[spec.kind], note).parent.name.encode())
+        parts.append(guest_program(LOADERS[spec.kind], note).parent.name)
     if isinstance(spec, SourceDataset):
-        digest.update(get_source(spec.base, note=note).digest.encode())
-    return digest.hexdigest()[:12]
+        parts.append(get_source(spec.base, note=note).digest)
+    return key_of(*parts)
 
 
 LOADERS = {"wiredtiger": "ycsb_wiredtiger", "leveldb": "get_scan_leveldb"}

@@ -9,7 +9,6 @@ has installed makes no difference.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from pathlib import Path
 from mglru.core import process
 from mglru.core.cache import made
 from mglru.core.errors import LabError
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir, require_space
 from mglru.debian import userland
 from mglru.disk.images import TIME, make_ext4
@@ -131,7 +131,7 @@ def userland_image(tree: Path) -> Path:
 
     A tree in the cache does not change, and its directory's name tells its content.
     """
-    key = hashlib.sha256(f"{FORMAT} {tree.parent.name}".encode()).hexdigest()[:12]
+    key = key_of(f"{FORMAT} {tree.parent.name}")
     target = cache_dir("datasets") / f"userland-{key}"
 
     def make(staging: Path) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import shutil
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from pathlib import Path
 from mglru.core import process
 from mglru.core.cache import made
 from mglru.core.errors import LabError, UsageError
+from mglru.core.keys import key_of
 from mglru.core.paths import GUEST, cache_dir
 from mglru.guest import wiredtiger
 
@@ -151,14 +151,12 @@ def _headers(program: Program) -> list[Path]:
 
 
 def _key(program: Program, libraries: list[Library]) -> str:
-    digest = hashlib.sha256("\n".join([compiler_version(), *program.flags]).encode())
-    for path in [*_sources(program), *_headers(program)]:
-        digest.update(_read(path))
+    parts: list[str | bytes] = ["\n".join([compiler_version(), *program.flags])]
+    parts += [_read(path) for path in [*_sources(program), *_headers(program)]]
     for library in libraries:
-        digest.update("\n".join(flag for flag in library.flags if "/" not in flag).encode())
-        for path in library.files:
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+        parts.append("\n".join(flag for flag in library.flags if "/" not in flag))
+        parts += [path.read_bytes() for path in library.files]
+    return key_of(*parts)
 
 
 def _read(source: Path) -> bytes:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from mglru.core import process
 from mglru.core.cache import made, scratch
 from mglru.core.errors import LabError
 from mglru.core.files import digest
+from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir, locked, require_space
 
 VERSION = "11.3.1"
@@ -71,8 +71,7 @@ def library(compiler_version: str, note: Note) -> Path:
     Raises:
         LabError: no network, no space, a changed archive, a failed build.
     """
-    recipe = "\n".join([SHA256, compiler_version, *OPTIONS, repr(TRIMMED)])
-    key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
+    key = key_of("\n".join([SHA256, compiler_version, *OPTIONS, repr(TRIMMED)]))
     target = cache_dir("guest") / f"wiredtiger-{VERSION}-{key}"
     return made(target, lambda staging: _make(staging, note))
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mglru.core import process
 from mglru.core.errors import LabError
-from mglru.disk import images
+from mglru.disk import images, root
 from mglru.disk.images import dataset_image
 from mglru.experiment import dataset as dataset_spec
 from mglru.experiment.dataset import DatasetSpec, EmptyDataset, FileDataset, LevelDbDataset
@@ -40,6 +40,21 @@ def test_an_image_is_made_once(cache: Path) -> None:
     made = first.stat().st_mtime_ns
     assert dataset_image(FILE, said.append).stat().st_mtime_ns == made
     assert said == ["Preparing the file data, once: 2 MB"]
+
+
+def test_the_same_spec_keeps_its_key(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one for the same image would make all that the cache has once more."""
+    monkeypatch.setattr(images, "FORMAT", 1)
+    monkeypatch.setattr(images, "SEED", 1)
+    loader = Path("/guest/get_scan_leveldb-0123456789ab/get_scan_leveldb")
+    monkeypatch.setattr(images, "guest_program", lambda _name, _note: loader)
+    leveldb = LevelDbDataset(kind="leveldb", size_mb=16, records=1000)
+    assert images._key(FILE, print) == "28fbf864ffce"
+    assert images._key(leveldb, print) == "a69506871c83"
+    monkeypatch.setattr(root, "FORMAT", 1)
+    monkeypatch.setattr(root, "made", lambda target, _make: target)
+    image = root.userland_image(Path("/userlands/0123456789ab/tree"))
+    assert image.parent == cache / "datasets" / "userland-2559526645b2"
 
 
 def test_the_file_is_on_the_image_and_nothing_else_in_the_cache(cache: Path) -> None:

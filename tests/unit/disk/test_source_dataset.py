@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from mglru.core.errors import LabError
+from mglru.disk import images
 from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import DatasetSpec, SourceDataset
 from mglru.experiment.load import load_experiment
@@ -46,6 +47,12 @@ def test_another_source_is_another_image_and_the_same_is_the_same(tree: Path) ->
     assert hashlib.sha256(dataset_image(MM).read_bytes()).hexdigest() == content
     _remember(Source("6.12", "6.12.99", "a test", "e" * 64, tree))
     assert dataset_image(MM) != first
+
+
+def test_the_same_source_keeps_its_key(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "FORMAT", 1)
+    monkeypatch.setattr(images, "SEED", 1)
+    assert images._key(MM, print) == "d0c93376739c"
 
 
 def test_a_directory_that_is_not_there_is_named(tree: Path, cache: Path) -> None:

@@ -14,7 +14,7 @@ from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import GUEST
 from mglru.guest import programs as guest_build
 from mglru.guest import wiredtiger
-from mglru.guest.programs import guest_program
+from mglru.guest.programs import Library, Program, guest_program
 
 
 @pytest.fixture
@@ -52,6 +52,33 @@ def test_a_changed_source_or_header_is_another_build(sources: Path) -> None:
     second = guest_program("init")
     (sources / "lib/lab.h").write_text((sources / "lib/lab.h").read_text() + "\n/* changed */\n")
     assert len({first, second, guest_program("init")}) == 3
+
+
+def test_the_same_content_keeps_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one for the same content would build all that the cache has once more."""
+    for name in ("lib/lab.c", "lib/lab.h", "lib/child.c", "tools/a.c", "library.a"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"content of {name}\n")
+    monkeypatch.setattr(guest_build, "GUEST", tmp_path)
+    monkeypatch.setattr(guest_build, "compiler_version", lambda: "gcc 1")
+    library = Library(("-I/a/directory", "-lone", "-ltwo"), (tmp_path / "library.a",))
+    a, preloaded = Program(("tools/a.c",), defines=("A",)), Program(("tools/a.c",), preload=True)
+    assert guest_build._key(a, [library]) == "6d2df44a8c21"
+    assert guest_build._key(a, []) == "435fa01d1adb"
+    assert guest_build._key(preloaded, []) == "a709159eb1fc"
+
+
+def test_the_same_library_keeps_its_key(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "VERSION": "1.0",
+        "SHA256": "5" * 64,
+        "OPTIONS": ("A=1", "B=2"),
+        "TRIMMED": (("file", r"^lines\n"),),
+        "made": lambda target, _make: target,
+    }.items():
+        monkeypatch.setattr(wiredtiger, name, value)
+    assert wiredtiger.library("gcc 1", print) == cache / "guest" / "wiredtiger-1.0-9c3bab46c41d"
 
 
 def test_a_library_to_preload_is_shared_and_does_not_depend_on_the_lab(sources: Path) -> None:
