@@ -138,19 +138,14 @@ def clean(*, everything: bool, days: float) -> Cleaned:
         if kind.keep or not (everything or old):
             continue
         size = entry.bytes
-        if _remove_unused(entry.path):
+        if remove_unused(entry.path):
             freed += size
         else:
             kept.append(entry.path)
     return Cleaned(freed, tuple(kept))
 
 
-def _is_record(path: Path) -> bool:
-    """Whether a file says what the source beside it is."""
-    return path.suffix == ".json" and path.with_suffix("").is_dir()
-
-
-def _remove_unused(path: Path) -> bool:
+def remove_unused(path: Path) -> bool:
     """Remove something, unless somebody makes it or uses it; return whether it is gone."""
     with contextlib.ExitStack() as stack:
         try:
@@ -169,6 +164,11 @@ def _remove_unused(path: Path) -> bool:
                 path.unlink()
         path.with_name(f"{path.name}.json").unlink(missing_ok=True)
     return True
+
+
+def _is_record(path: Path) -> bool:
+    """Whether a file says what the source beside it is."""
+    return path.suffix == ".json" and path.with_suffix("").is_dir()
 
 
 def _remove_tree(path: Path) -> None:

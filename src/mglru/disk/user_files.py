@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mglru.core.cleaning import SECONDS_A_DAY
+from mglru.core.cleaning import SECONDS_A_DAY, remove_unused
 from mglru.core.errors import LabError, UsageError
 from mglru.core.files import digest as digest_file
 from mglru.core.sizes import PAGE_BYTES, shown
@@ -91,12 +91,17 @@ def copy(root: Path, target: Path, digest: str) -> None:
 
 
 def forget_old(copies: Path, pattern: str) -> None:
-    """Remove images of directories that were not used for a day, all but KEPT_COPIES."""
+    """Remove images that nobody uses and nobody used for a day, all but KEPT_COPIES.
+
+    Args:
+        copies: the directory in the cache that has them.
+        pattern: of their names.
+    """
     paths = [path for path in copies.glob(pattern) if path.is_dir()]
     paths.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in paths[KEPT_COPIES:]:
         if path.stat().st_mtime < time.time() - SECONDS_A_DAY:
-            shutil.rmtree(path, ignore_errors=True)
+            remove_unused(path)
 
 
 def _is_special(mode: int) -> bool:

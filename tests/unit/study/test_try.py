@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from mglru import cli
+from mglru.core.cache import use
 from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.core.paths import cache_dir, locked
 from mglru.core.sizes import MB, parse_size, shown
 from mglru.disk import user_files
 from mglru.disk.images import dataset_image
@@ -318,15 +320,39 @@ def test_a_directory_that_cannot_be_copied_is_refused(tmp_path: Path) -> None:
         user_files.read(tmp_path, 1 << 30)
 
 
-def test_old_copies_are_forgotten_recent_ones_are_not(tmp_path: Path) -> None:
+@pytest.fixture
+def copies(cache: Path) -> Path:
+    """Seven images of directories, six of them old, the first the least."""
+    home = cache_dir("datasets")
     for age, name in enumerate("abcdef"):
-        path = tmp_path / f"directory-{name}"
+        path = home / f"directory-{name}"
         path.mkdir()
         os.utime(path, (1_600_000_000 - age, 1_600_000_000 - age))
-    (tmp_path / "directory-new").mkdir()
-    user_files.forget_old(tmp_path, "directory-*")
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["directory-a", "directory-b", "directory-new"]
+    (home / "directory-new").mkdir()
+    return home
+
+
+def left_of(copies: Path) -> list[str]:
+    return sorted(
+        path.name.removeprefix("directory-") for path in copies.iterdir() if path.is_dir()
+    )
+
+
+def test_old_copies_are_forgotten_recent_ones_are_not(copies: Path) -> None:
+    user_files.forget_old(copies, "directory-*")
+    assert left_of(copies) == ["a", "b", "new"]
+
+
+def test_old_copies_that_are_in_use_or_being_made_stay(copies: Path) -> None:
+    used = copies / "directory-f"
+    use(used)
+    # As one that is read for days.
+    os.utime(used, (1_500_000_000, 1_500_000_000))
+    with locked(copies / "directory-e"):
+        user_files.forget_old(copies, "directory-*")
+    assert left_of(copies) == ["a", "b", "e", "f", "new"]
+    user_files.forget_old(copies, "directory-*")
+    assert left_of(copies) == ["a", "b", "f", "new"]
 
 
 # --- the experiment
