@@ -126,7 +126,10 @@ def wait(
     watch = functools.partial(request.watch, lines.console) if request.watch else None
     finished = process.wait(guest, limit_seconds=request.limit_seconds, on_tick=watch)
     return Boot(
-        *(lines.console, lines.channel, lines.samples, lines.output),
+        console=lines.console,
+        channel=lines.channel,
+        samples=lines.samples,
+        output=lines.output,
         timed_out=not finished,
         exit_status=guest.returncode,
         real_seconds=time.monotonic() - started,
