@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -217,6 +218,37 @@ def test_guests_of_no_known_commit_are_not_taken_for_the_same() -> None:
     assert not resume._same_guest(None)
     assert not resume._same_guest("0" * 40)
     assert not resume._same_guest("HEAD-dirty")
+
+
+def commit(repo: Path, name: str, text: str) -> str:
+    """A commit that writes one file."""
+    path = repo / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@example"]
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "x"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return head.stdout.strip()
+
+
+def test_guests_are_the_same_but_for_commits_that_changed_what_they_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    monkeypatch.setattr(resume, "REPO", tmp_path)
+    first = commit(tmp_path, "guest/a.c", "one")
+    beside = commit(tmp_path, "docs/a.md", "one")
+    assert resume._same_guest.__wrapped__(first)
+    renamed = commit(tmp_path, "guest/a.c", "two")
+    assert not resume._same_guest.__wrapped__(beside)
+    assert resume._same_guest.__wrapped__(renamed)
+    monkeypatch.setattr(resume, "ONLY_NAMES", (renamed,))
+    assert resume._same_guest.__wrapped__(first)
+    (tmp_path / "guest/a.c").write_text("not in any commit")
+    assert not resume._same_guest.__wrapped__(first)
+    commit(tmp_path, "guest/a.c", "three")
+    assert not resume._same_guest.__wrapped__(first)
 
 
 def test_a_file_of_something_else_is_not_replaced(tmp_path: Path) -> None:
