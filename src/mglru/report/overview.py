@@ -88,10 +88,9 @@ def headline(runs: Sequence[RunResult]) -> str:
         *rows,
         "",
         f"Of {len(usable)} workloads {len(worse)} are worse with {KERNEL} in some measure than "
-        f"with the better of stock {STOCK} and 7.3, and {len(better)} better than with stock "
-        f"{STOCK} in their first figure; some are both. The ratios are to the same kernels. "
-        f"{LEGEND} More: [overview](docs/use/overview.md), [harm](docs/use/harm.md), "
-        "[results](docs/use/results.md).",
+        f"with the better of stock {STOCK} and 7.3, {len(better)} better than with stock {STOCK} "
+        "in their first figure; some are both. All, and what is bold: "
+        "[overview](docs/use/overview.md).",
         *_footnote(shown),
     ]
     return "\n".join(lines) + "\n"
