@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The experiment of ten lines that docs/use/experiments.md shows."""
+"""The experiment of ten lines that docs/dev/how-to.md shows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from mglru.core.paths import REPO
 from mglru.experiment.load import load_experiment
 from mglru.experiment.spec import Experiment
 
-HEADING = "## An experiment in ten lines of TOML"
+HEADING = "## Add an experiment"
 
 
 def example() -> str:
-    section = (
-        (REPO / "docs" / "use" / "experiments.md").read_text().split(HEADING)[1].split("\n## ")[0]
-    )
+    text = (REPO / "docs" / "dev" / "how-to.md").read_text()
+    section = text.split(HEADING)[1].split("\n## ")[0]
     blocks = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 1
     return str(blocks[0])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import stat
@@ -15,6 +14,7 @@ from pathlib import Path
 from mglru.core.cleaning import SECONDS_A_DAY, remove_unused
 from mglru.core.errors import LabError, UsageError
 from mglru.core.files import digest as digest_file
+from mglru.core.keys import sha256_of
 from mglru.core.sizes import PAGE_BYTES, shown
 
 # Copies of directories are kept for the next run, those not used for a day only so many.
@@ -52,16 +52,16 @@ def read(root: Path, most_bytes: int) -> Content:
         UsageError: no directory, more than `most_bytes`, or something in it cannot be read.
     """
     entries, total = _list(root, most_bytes)
-    digest, skipped = hashlib.sha256(), []
+    kept: list[bytes] = []
+    skipped = []
     for path, status in entries:
         name = str(path.relative_to(root))
         if _is_special(status.st_mode):
             skipped.append(name.encode(errors="replace").decode())
             continue
         fields = [name, oct(status.st_mode), str(int(status.st_mtime)), _fingerprint(path, status)]
-        digest.update("\0".join(fields).encode("utf-8", "surrogateescape") + b"\0\0")
-    kept = len(entries) - len(skipped)
-    return Content(digest.hexdigest(), total, kept, tuple(skipped))
+        kept.append("\0".join(fields).encode("utf-8", "surrogateescape") + b"\0\0")
+    return Content(sha256_of(*kept), total, len(kept), tuple(skipped))
 
 
 def copy(root: Path, target: Path, digest: str) -> None:

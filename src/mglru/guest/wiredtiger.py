@@ -6,13 +6,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 import venv
 from collections.abc import Callable
 from pathlib import Path
 
 from mglru.core import process
-from mglru.core.cache import made, scratch
+from mglru.core.cache import made, made_file, scratch
 from mglru.core.errors import LabError
 from mglru.core.files import digest
 from mglru.core.keys import key_of
@@ -101,31 +100,31 @@ def _make(staging: Path, note: Note) -> None:
 
 def _archive(note: Note) -> Path:
     """Return the source distribution, downloaded and found unchanged."""
-    directory = cache_dir("downloads")
-    path = directory / ARCHIVE
+    path = cache_dir("downloads") / ARCHIVE
     with locked(path):
-        if path.is_file() and digest(path) == SHA256:
-            return path
-        note(f"Downloading WiredTiger {VERSION}: 10 MB")
-        with tempfile.TemporaryDirectory(prefix=".", dir=directory) as scratch:
-            # The lab's own environment is made without pip.
-            venv.create(Path(scratch) / "venv", with_pip=True)
-            python = Path(scratch) / "venv" / "bin" / "python"
-            process.run(
-                [python, "-m", "pip", *PIP_DOWNLOAD, "-d", scratch, REQUIREMENT],
-                purpose=f"download WiredTiger {VERSION} from PyPI",
-                limit_seconds=DOWNLOAD_LIMIT_SECONDS,
-                next_step="check the network and pip's settings (pip config list), then try again",
-            )
-            fetched = Path(scratch) / ARCHIVE
-            if not fetched.is_file() or (got := digest(fetched)) != SHA256:
-                found = f"sha256 {got}" if fetched.is_file() else "no such file"
-                raise LabError(
-                    f"{ARCHIVE} is not the archive that the lab was made with: {found}",
-                    next_step=f"expected sha256 {SHA256}; check pip's index (pip config list)",
-                )
-            fetched.rename(path)
-    return path
+        if path.is_file() and digest(path) != SHA256:
+            path.unlink()
+    return made_file(path, lambda new: _download(new, note))
+
+
+def _download(new: Path, note: Note) -> None:
+    note(f"Downloading WiredTiger {VERSION}: 10 MB")
+    with scratch("wiredtiger") as directory:
+        # The lab's own environment is made without pip.
+        venv.create(directory / "venv", with_pip=True)
+        python = directory / "venv" / "bin" / "python"
+        process.run(
+            [python, "-m", "pip", *PIP_DOWNLOAD, "-d", new.parent, REQUIREMENT],
+            purpose=f"download WiredTiger {VERSION} from PyPI",
+            limit_seconds=DOWNLOAD_LIMIT_SECONDS,
+            next_step="check the network and pip's settings (pip config list), then try again",
+        )
+    if not new.is_file() or (got := digest(new)) != SHA256:
+        found = f"sha256 {got}" if new.is_file() else "no such file"
+        raise LabError(
+            f"{ARCHIVE} is not the archive that the lab was made with: {found}",
+            next_step=f"expected sha256 {SHA256}; check pip's index (pip config list)",
+        )
 
 
 def _unpack(archive: Path, directory: Path) -> Path:

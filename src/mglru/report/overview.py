@@ -40,6 +40,11 @@ class OverviewLine:
     size: float
     cells: tuple[str, ...]
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether the row has the mark that the footnote is about."""
+        return any(MARK in cell for cell in self.cells)
+
 
 def render(runs: Sequence[RunResult]) -> str:
     """Return both tables as Markdown.
@@ -49,7 +54,6 @@ def render(runs: Sequence[RunResult]) -> str:
     """
     usable = [run for run in runs if KERNEL in run.kernels and STOCK in run.kernels]
     worse, better = _worse(usable), _better(usable)
-    stale = any(_is_stale(run) for run in usable)
     lines = [
         f"**Where {KERNEL} is worse** than the better of stock 6.12 and 7.3, and by how much",
         "",
@@ -61,7 +65,7 @@ def render(runs: Sequence[RunResult]) -> str:
         "",
         f"Ratios of the second table are to stock {STOCK}. {LEGEND}",
     ]
-    return "\n".join([*lines, *(["", FOOTNOTE] if stale else [])]) + "\n"
+    return "\n".join([*lines, *_footnote([*_shown(worse), *_shown(better)])]) + "\n"
 
 
 def headline(runs: Sequence[RunResult]) -> str:
@@ -78,18 +82,16 @@ def headline(runs: Sequence[RunResult]) -> str:
     shown = [*worse[:MOST_WORSE], *better[: HEADLINE_ROWS - len(worse[:MOST_WORSE])]]
     heads = ("workload", "what", "ratio", "seeds")
     rows = [markdown_row(line.cells) for line in shown]
-    stale = any(_is_stale(run) for run in usable)
     lines = [
         markdown_row(heads),
         markdown_row(["---", "---", "---:", "---:"]),
         *rows,
         "",
         f"Of {len(usable)} workloads {len(worse)} are worse with {KERNEL} in some measure than "
-        f"with the better of stock {STOCK} and 7.3, and {len(better)} better than with stock "
-        f"{STOCK} in their first figure; some are both. The ratios are to the same kernels. "
-        f"{LEGEND} More: [overview](docs/use/overview.md), [harm](docs/use/harm.md), "
-        "[results](docs/use/results.md).",
-        *(["", FOOTNOTE] if stale else []),
+        f"with the better of stock {STOCK} and 7.3, {len(better)} better than with stock {STOCK} "
+        "in their first figure; some are both. All, and what is bold: "
+        "[overview](docs/use/overview.md).",
+        *_footnote(shown),
     ]
     return "\n".join(lines) + "\n"
 
@@ -113,12 +115,21 @@ def _worst(runs: Sequence[RunResult]) -> list[OverviewLine]:
 def _table(heads: Sequence[str], lines: Sequence[OverviewLine]) -> list[str]:
     if not lines:
         return [f"nothing by more than {ALLOWED - 1:.0%}"]
-    ordered = sorted(lines, key=lambda line: -line.size)
-    rows = [markdown_row(line.cells) for line in ordered[:MOST_ROWS]]
+    rows = [markdown_row(line.cells) for line in _shown(lines)]
     rule = markdown_row(["---", *("---:" for _ in heads[1:])])
-    more = len(ordered) - MOST_ROWS
+    more = len(lines) - MOST_ROWS
     rest = ["", f"and {more} more: [results.md](results.md)"] if more > 0 else []
     return [markdown_row(heads), rule, *rows, *rest]
+
+
+def _shown(lines: Sequence[OverviewLine]) -> list[OverviewLine]:
+    """Return the rows that a table of `render` has, the largest first."""
+    return sorted(lines, key=lambda line: -line.size)[:MOST_ROWS]
+
+
+def _footnote(shown: Sequence[OverviewLine]) -> list[str]:
+    """Return what the mark means, if a row that is shown has it; most rows are left out."""
+    return ["", FOOTNOTE] if any(line.is_marked for line in shown) else []
 
 
 def _is_stale(run: RunResult) -> bool:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The file that keeps results: written boot by boot, and read again.
 
-It repeats figures under `metrics` for its readers; `load` computes them anew, from the boots.
+It repeats figures under `metrics` for its readers; `load` computes them anew, from the boots. Files
+of reference results leave them out: every clone has these, and their readers are the lab's own.
 """
 
 from __future__ import annotations
@@ -20,14 +21,25 @@ FORMAT = 1
 KIND = FileKind("result", "./mglru run EXPERIMENT --json FILE", FORMAT)
 
 
-def to_document(run: RunResult) -> dict[str, JsonValue]:
-    """Return what a file says of a run: its fields, its format, and its figures."""
-    return {"format": FORMAT, **run.model_dump(mode="json")}
+def to_document(run: RunResult, *, figures: bool = True) -> dict[str, JsonValue]:
+    """Return what a file says of a run: its fields, its format, and its figures.
+
+    Args:
+        run: with its boots.
+        figures: whether with what is computed of the boots (medians, ratios).
+    """
+    left_out = None if figures else set(RunResult.model_computed_fields)
+    return {"format": FORMAT, **run.model_dump(mode="json", exclude=left_out)}
 
 
-def to_json(runs: Sequence[RunResult]) -> str:
-    """Return the file's text: one run as an object, several as an array of them."""
-    documents = [to_document(run) for run in runs]
+def to_json(runs: Sequence[RunResult], *, figures: bool = True) -> str:
+    """Return the file's text: one run as an object, several as an array of them.
+
+    Args:
+        runs: in this order.
+        figures: as for `to_document`.
+    """
+    documents = [to_document(run, figures=figures) for run in runs]
     return json_text(documents[0] if len(documents) == 1 else documents)
 
 
@@ -46,7 +58,9 @@ class ResultFile(OutputFile):
 
     def text(self) -> str:
         """Return the runs as JSON; nothing as long as there is no boot."""
-        return to_json(self.runs) if any(run.raw for run in self.runs) else ""
+        if not any(run.raw for run in self.runs):
+            return ""
+        return to_json(self.runs, figures=not recording.is_reference(self.path))
 
     def begin(self, info: RunInfo, known: Sequence[BootRecord] = ()) -> None:
         """Start a run with the boots it has; those added from now on are its own.

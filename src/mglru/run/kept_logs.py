@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from mglru.core.paths import cache_dir
+from mglru.core.paths import cache_dir, locked
 
 KEPT = 20
 
@@ -23,9 +23,11 @@ def keep_logs(name: str, files: Iterable[Path]) -> Path:
         files: of the boot.
     """
     home = cache_dir("failed")
-    for old in sorted(home.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
-    target = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=home))
-    for path in files:
-        shutil.copy2(path, target)
+    # Of two boots that fail at once, one would look at what the other removes.
+    with locked(home):
+        for old in sorted(home.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+        target = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=home))
+        for path in files:
+            shutil.copy2(path, target)
     return target

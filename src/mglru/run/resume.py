@@ -29,6 +29,7 @@ ONLY_NAMES = (
     "a18dd8a1c10c9bcdd158758d5f70997da8e75a95",
     "c09e2d2564627ff9cdff0861030ecf343712e716",
     "551f189ae7b3668a81fa0dfe578ab453f3974d26",
+    "3b70df7cd92aded4049036e65891483dfdaf3be3",
 )
 
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from mglru.core import files
+from mglru.core.files import digest
+from mglru.core.keys import key_of
 from mglru.core.paths import GUEST, KCONFIG, PATCHES, REPO
 
 # Experiments are not among it: a task carries its own.
@@ -20,17 +20,12 @@ PARTS = (
     (PATCHES, "**/*.patch"),
     (REPO, "requirements.txt"),
 )
-LENGTH = 12
 
 
 @functools.cache
 def lab_version() -> str:
     """Return the digest of the lab's own files, as they were when first asked for."""
-    digest = hashlib.sha256()
-    for path in _files():
-        digest.update(f"{path.relative_to(REPO)}\n".encode())
-        digest.update(files.digest(path).encode())
-    return digest.hexdigest()[:LENGTH]
+    return key_of(*(f"{path.relative_to(REPO)}\n{digest(path)}" for path in _files()))
 
 
 def _files() -> Iterator[Path]:

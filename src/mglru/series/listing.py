@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mglru.core import paths
 from mglru.core.errors import LabError, UsageError
+from mglru.core.keys import sha256_of
 from mglru.series import listing_file
 from mglru.series.listing_file import SeriesFile, SeriesFormatError
 from mglru.series.patch import PatchFormatError, diff_of, read_changes, read_message
@@ -70,10 +70,7 @@ class Series:
 
         A message can get the figures that were measured without making another kernel.
         """
-        digest = hashlib.sha256()
-        for patch in self.patches:
-            digest.update(hashlib.sha256(diff_of(patch.content)).digest())
-        return digest.hexdigest()
+        return sha256_of(*(bytes.fromhex(sha256_of(diff_of(p.content))) for p in self.patches))
 
     @property
     def part_ends(self) -> tuple[int, ...]:

@@ -84,6 +84,14 @@ def test_nothing_to_tell_and_other_states_are_said() -> None:
     assert "another state of the series" in text
 
 
+def test_a_mark_is_told_of_only_where_a_row_has_it() -> None:
+    fresh = [run_of(f"w{at}", [150 + at], [150]) for at in range(MOST_ROWS)]
+    runs = [*fresh, run_of("old", [110], [110], series="9" * 64)]
+    for make in (overview.headline, overview.render):
+        assert "†" not in make(runs)
+        assert make(runs[-2:]).count("another state of the series") == 1
+
+
 def test_long_tables_are_cut_and_say_so() -> None:
     text = overview.render([run_of(f"w{at}", [110 + at]) for at in range(MOST_ROWS + 2)])
     assert "and 2 more: [results.md]" in text

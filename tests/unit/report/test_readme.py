@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -76,8 +77,22 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
 
 # Ours have five digits (pages, operations, kB); settings and what others published have not.
 FIGURE = r"(?<![\d,.])\d{2,3},\d{3}(?![\d,])"
+# As tables write a ratio (1.31x), and as prose does (2.4 times).
+RATIO = r"(?<![\w,.])\d+(?:\.\d+)?x(?!\w)|(?<![\w,.])\d+\.\d+ times\b"
 SHOWN = rf"{re.escape(generated.BEGIN)}.*?{re.escape(generated.END)}|^```.*?^```|`[^`\n]*`"
 LOG = r"^\*\*.*\blog\b.*\b2026\b"
+
+
+def typed_figures(text: str) -> list[str]:
+    """Return what looks measured in a document's prose."""
+    return re.findall(f"{FIGURE}|{RATIO}", re.sub(SHOWN, "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def test_what_looks_measured() -> None:
+    prose = "It read 12,345 pages, 1.31x as many (2x, **0.07x**), in 2.4 times the time.\n"
+    assert typed_figures(prose) == ["12,345", "1.31x", "2x", "0.07x", "2.4 times"]
+    assert not typed_figures("read 4 times from 0x1f in 1.5 seconds on 6.12, `1.31x`\n")
+    assert not typed_figures(f"{generated.BEGIN}\n1.31x\n{generated.END}\n```\n2.4 times\n```\n")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(REPO)))
@@ -85,7 +100,7 @@ def test_measured_figures_are_generated_or_in_a_log(document: Path) -> None:
     """Nobody types them again when they change: a log says of when they are, at its head."""
     text = document.read_text()
     head = "\n".join(text.splitlines()[:6])
-    typed = re.findall(FIGURE, re.sub(SHOWN, "", text, flags=re.DOTALL | re.MULTILINE))
+    typed = typed_figures(text)
     assert not typed or re.search(LOG, head, re.MULTILINE), typed
 
 
@@ -101,8 +116,16 @@ def test_figures_in_notes_are_settings_or_published(name: str) -> None:
     assert not typed, typed
 
 
+SCREEN_LINES, SCREEN_COLUMNS = 62, 110
+
+
 def test_readme_is_one_screen() -> None:
-    assert len((REPO / "README.md").read_text().splitlines()) <= 62
+    """Paragraphs are one long line where they are made, so lines alone do not tell."""
+    lines = (REPO / "README.md").read_text().splitlines()
+    # What one sees of a link is its text.
+    seen = [re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", line) for line in lines]
+    shown = sum(max(1, math.ceil(len(line) / SCREEN_COLUMNS)) for line in seen)
+    assert shown <= SCREEN_LINES
 
 
 # What `make` and `mglru draw` leave in a room; not in the repository.

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.results import recording
 from mglru.results.model import BootRecord, Headline, Published, RunInfo, RunResult
 from mglru.results.result_file import FORMAT, ResultFile, load, save
 from support.provenance import patched, provenance
@@ -97,6 +98,29 @@ def test_what_was_saved_is_loaded_to_the_bit(run: RunResult, tmp_path: Path) -> 
     save(run, path)
     assert load(path) == [run]
     save([run, run], path)
+    assert load(path) == [run, run]
+
+
+def test_reference_results_have_the_boots_alone(
+    run: RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody but the lab reads them, and it computes figures anew; every clone has them."""
+    monkeypatch.setattr(recording, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(recording, "changed_files", lambda: [])
+    monkeypatch.setattr(recording, "check_state", lambda path, series: None)
+    path = tmp_path / "results" / "databases" / "run.json"
+    path.parent.mkdir(parents=True)
+    with ResultFile(path) as file:
+        file.begin(run, run.raw[:-1])
+        file.add(run.raw[-1])
+    small = json.loads(path.read_text())
+    save(run, tmp_path / "run.json")
+    whole = json.loads((tmp_path / "run.json").read_text())
+    assert set(whole) - set(small) == {"metrics"}
+    assert small == {key: whole[key] for key in small}
+    assert load(path) == load(tmp_path / "run.json") == [run]
+    save([run, run], path)
+    assert "median" not in path.read_text()
     assert load(path) == [run, run]
 
 

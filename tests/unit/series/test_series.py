@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.series import listing_file
 from mglru.series.listing import load_lab_series, load_series
 from mglru.series.listing_merge import Exported, merge_series
-from mglru.series.patch import PatchFormatError, read_changes, read_message
+from mglru.series.patch import PatchFormatError, diff_of, read_changes, read_message
 from support.series_tools import Forge
 
 FIRST = "0001-mm-mglru-one.patch"
@@ -89,6 +90,14 @@ def test_digest_is_of_content_and_order(patches: Path) -> None:
     assert load_series("6.12", patches).sha256 == series.sha256
     (patches / "series").write_text("".join(reversed(listing.splitlines(keepends=True))))
     assert load_series("6.12", patches).sha256 != series.sha256
+
+
+def test_results_of_a_state_are_of_it_for_ever(patches: Path) -> None:
+    """They say which one by the digest of the patches' digests."""
+    series, digest = load_series("6.12", patches), hashlib.sha256()
+    for patch in series.patches:
+        digest.update(hashlib.sha256(diff_of(patch.content)).digest())
+    assert series.sha256 == digest.hexdigest()
 
 
 def test_a_folder_for_each_part(patches: Path) -> None:

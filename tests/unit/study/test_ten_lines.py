@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The first example of docs/use/experiments.md is an experiment, short, and does what it says."""
+"""The example of docs/dev/how-to.md is an experiment, short, and does what it says."""
 
 from __future__ import annotations
 

@@ -230,6 +230,17 @@ def test_the_digest_is_of_the_content_not_of_how_it_came(tmp_path: Path) -> None
     assert len(seen) == 4
 
 
+def test_images_of_directories_keep_their_names(tmp_path: Path) -> None:
+    """Their keys are of this digest, and what is kept in the cache shall be found again."""
+    (tmp_path / "a").mkdir()
+    fill(tmp_path, ["a/b"])
+    (tmp_path / "a" / "b").chmod(0o640)
+    (tmp_path / "a").chmod(0o755)
+    assert user_files.read(tmp_path, MB).digest == (
+        "65abe41e9544360469fcda5567a325ea27c25ad8b7eec9c11bfd73e1430a0b04"
+    )
+
+
 def directory(path: Path | None, content: Content, size_mb: int = 16) -> DirectoryDataset:
     return DirectoryDataset(
         kind="directory",
