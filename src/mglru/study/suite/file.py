@@ -59,7 +59,10 @@ class SuiteFile(OutputFile):
     def _put(self, run: RunResult) -> RunResult:
         recording.check_state(self.path, model.series_of(run))
         self._runs[run.experiment] = run
-        self._texts[run.experiment] = json_text(result_file.to_document(run)).rstrip()
+        figures = not recording.is_reference(self.path)
+        self._texts[run.experiment] = json_text(
+            result_file.to_document(run, figures=figures)
+        ).rstrip()
         return run
 
 
