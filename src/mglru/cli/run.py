@@ -26,17 +26,6 @@ DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
 
 
-def _write_page(results: Sequence[RunResult], target: Path) -> None:
-    """Make the report of the demo's results."""
-    from mglru.report import page as pages
-    from mglru.report.inputs import ReportInputs
-    from mglru.results.compare import Named
-
-    inputs = ReportInputs(runs=[Named(Path(DEMO_FILE).stem, result) for result in results])
-    made = pages.make_page(inputs, title="mglru-next: demo")
-    pages.write(pages.render(made, target), target)
-
-
 @click.command()
 @source_option
 def demo(own_sources: tuple[Path, ...]) -> int:
@@ -47,6 +36,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     look at.
     """
     from mglru.core.ui import Ui
+    from mglru.report.write import write_page
     from mglru.results.compare import Named
     from mglru.study.demo import run_demo
 
@@ -57,7 +47,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     started = time.monotonic()
     ui.note("Stock against patched kernels on YCSB A and B over WiredTiger.")
     results = run_demo(parse_list(DEMO_KERNELS), own_sources, DEMO_FILE, ui, show_result)
-    _write_page(results, Path(DEMO_PAGE))
+    write_page(results, Path(DEMO_FILE).stem, Path(DEMO_PAGE), "mglru-next: demo")
     seconds = time.monotonic() - started
     ui.note(f"Results: {DEMO_FILE} ({seconds:.0f} s), with charts: {DEMO_PAGE}. Again with")
     ui.note(f"  ./mglru compare {DEMO_FILE}")

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
-from mglru.experiment.settings import recorded
+from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
 from mglru.run.jobs import parallel_boots
 from mglru.run.session import Session
-from mglru.source.kernel_id import KernelId
+from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep.boots import (
     Engine,
@@ -31,7 +32,55 @@ from mglru.study.sweep.boots import (
     settings_at,
 )
 from mglru.study.sweep.file import Sweep, SweepFile
-from mglru.study.sweep.points import Settings
+from mglru.study.sweep.points import Settings, parse_vary
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedSweep:
+    """What whoever runs a sweep says of it.
+
+    Attributes:
+        experiment: its name.
+        varied: `KEY=A..B` or `KEY=a,b,c`, each.
+        points: values of a range.
+        kernels: `A,B,...`, the first of which ratios refer to; None: those of the experiment.
+        boots: of each kernel at each point; None: what the experiment says.
+        seed: of the first boot.
+        settings: of all points.
+        path: where the results are kept, boot by boot; `-` for stdout.
+        anew: whether what the file has is replaced instead of gone on with.
+        own_sources: the user's kernel sources.
+    """
+
+    experiment: str
+    varied: Sequence[str]
+    points: int
+    kernels: str | None
+    boots: int | None
+    seed: int
+    settings: Sequence[Setting]
+    path: str
+    anew: bool = False
+    own_sources: Sequence[Path] = ()
+
+    def kernel_ids(self) -> list[KernelId]:
+        """Return the kernels.
+
+        Raises:
+            UsageError: one that there is not, or no such experiment.
+        """
+        return parse_list(self.kernels or ",".join(load_experiment(self.experiment).kernels))
+
+    def plan(self) -> SweepPlan:
+        """Return what is to be run.
+
+        Raises:
+            UsageError: see `parse_vary` and `kernel_ids`.
+        """
+        vary = parse_vary(self.varied, self.points)
+        ids = [str(kernel) for kernel in self.kernel_ids()]
+        baseline = ids[0] if self.kernels else ""
+        return SweepPlan(self.experiment, vary, self.settings, ids, self.boots, self.seed, baseline)
 
 
 @dataclass(frozen=True)
@@ -129,3 +178,21 @@ def make_sweep(sweeper: Sweeper, plan: SweepPlan, path: str, old: Sweep | None, 
                 lambda each, record: file.add(each.settings, record),
             )
         return file.sweep
+
+
+def run_sweep(wanted: WantedSweep, cluster: Engine | None, ui: Ui) -> Sweep:
+    """Build what a sweep needs, make the boots that its file lacks, and return the whole.
+
+    Args:
+        wanted: what is to be run.
+        cluster: makes the boots; None: this machine does.
+        ui: gets the progress.
+
+    Raises:
+        UsageError: see `WantedSweep.plan`, a value that does not fit, or what the file has is of
+            something else; before the first boot.
+        LabError: no kernel, no data, no boot.
+    """
+    plan = wanted.plan()
+    sweeper = Sweeper(plan, wanted.kernel_ids(), wanted.own_sources, cluster, ui)
+    return make_sweep(sweeper, plan, wanted.path, old_sweep(wanted.path, anew=wanted.anew), ui)
