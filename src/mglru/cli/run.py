@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import machine_option, report_failures, settings_option, source_option
+from mglru.cli.common import (
+    KERNELS,
+    machine_option,
+    report_failures,
+    settings_option,
+    source_option,
+)
 from mglru.cli.results import show
-from mglru.cli.suite import KERNELS, show_suite
+from mglru.cli.suite import DEFAULT_KERNELS, show_suite
 from mglru.core.errors import ExitCode, UsageError
 from mglru.experiment.settings import Setting
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId, parse_list
 
 if TYPE_CHECKING:
     from mglru.results.model import RunResult
     from mglru.run.experiments import WantedRun
 
-DEMO_KERNELS = KERNELS
+DEMO_KERNELS = DEFAULT_KERNELS
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
 
@@ -59,7 +65,12 @@ def demo(own_sources: tuple[Path, ...]) -> int:
 @click.option(
     "--suite", default="", metavar="NAME", help="All families of a suite (./mglru experiments)."
 )
-@click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
+@click.option(
+    "--kernels",
+    type=KERNELS,
+    metavar="A,B,...",
+    help="Which kernels; the first is the baseline.",
+)
 @machine_option
 @click.option(
     "--boots",
@@ -90,7 +101,7 @@ def run(
     names: tuple[str, ...],
     *,
     suite: str,
-    kernels: str | None,
+    kernels: tuple[KernelId, ...] | None,
     machine: str,
     boots: int | None,
     seed: int,
@@ -121,7 +132,7 @@ def run(
         _check_suite_only(names, everything=everything, anew=anew, renew=renew)
         wanted_suite = WantedSuite(
             suite=suite,
-            kernels=kernels or KERNELS,
+            kernels=kernels or parse_list(DEFAULT_KERNELS),
             machine=machine,
             seeds=boots,
             seed=seed,
@@ -212,7 +223,9 @@ def _to_renew(json_file: str | None) -> dict[str, RunResult]:
 
 @click.command()
 @click.argument("name", default="ycsb-b", metavar="[EXPERIMENT]")
-@click.option("--kernels", default="6.12,6.12+next", show_default=True, metavar="A,B,...")
+@click.option(
+    "--kernels", type=KERNELS, default="6.12,6.12+next", show_default=True, metavar="A,B,..."
+)
 @click.option("--boots", type=click.IntRange(2, 1000), default=3, show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @settings_option
@@ -222,7 +235,7 @@ def _to_renew(json_file: str | None) -> dict[str, RunResult]:
 def selftest(
     name: str,
     *,
-    kernels: str,
+    kernels: tuple[KernelId, ...],
     machine: str,
     settings: tuple[Setting, ...],
     boots: int,

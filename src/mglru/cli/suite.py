@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mglru.results.model import RunResult
     from mglru.study.suite.plan import WantedSuite
 
-KERNELS = "6.12@classic,6.12,7.3,6.12+next"
+DEFAULT_KERNELS = "6.12@classic,6.12,7.3,6.12+next"
 MAX_FAILURES_SHOWN = 10
 
 

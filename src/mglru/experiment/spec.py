@@ -12,8 +12,12 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
     model_validator,
 )
+from pydantic_core import PydanticKnownError
 
 from mglru.core.keys import sha256_of
 from mglru.experiment import memcg
@@ -218,10 +222,29 @@ _NOT_DECISIVE = {"published", "profile", "summary", "folder", "suites", "points"
 Memcg = Annotated[dict[str, str], AfterValidator(memcg.checked)]
 
 
-def _check_kernels(names: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names:
-        KernelId.parse(name)
-    return names
+def _kernel(value: object) -> KernelId:
+    if isinstance(value, KernelId):
+        return value
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    return KernelId.parse(value)
+
+
+# In a file and in JSON its name.
+Kernel = Annotated[
+    KernelId,
+    PlainValidator(_kernel),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string"}),
+]
+
+
+def _check_kernels(kernels: tuple[KernelId, ...]) -> tuple[KernelId, ...]:
+    if not kernels:
+        raise ValueError("there is none")
+    if len(set(kernels)) != len(kernels):
+        raise ValueError(f"'{','.join(map(str, kernels))}' names a kernel twice")
+    return kernels
 
 
 class Experiment(_Model):
@@ -241,7 +264,9 @@ class Experiment(_Model):
     time: Time = "virtual"
     boots: int | None = Field(default=None, ge=1)
     limit_seconds: float = Field(default=300, gt=0)
-    kernels: Annotated[tuple[str, ...], AfterValidator(_check_kernels)] = ("6.12", "6.12+next")
+    kernels: Annotated[tuple[Kernel, ...], AfterValidator(_check_kernels)] = Field(
+        default=("6.12", "6.12+next"), validate_default=True
+    )
     guest: Guest = Guest()
     cgroup_version: Literal[1, 2] = 2
     disk: Disk = Disk.model_validate({})

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import settings_option, source_option
+from mglru.cli.common import KERNELS, settings_option, source_option
 from mglru.cli.known import PATTERN_SETS, SMALLEST_CACHE
 from mglru.cli.run import DEMO_KERNELS
 from mglru.core.errors import ExitCode, UsageError
 from mglru.experiment.settings import Setting
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId, parse_list
 
 if TYPE_CHECKING:
     from mglru.study.bound.run import Boots
@@ -41,6 +42,7 @@ PATTERN_PAGES = 4096
 )
 @click.option(
     "--kernels",
+    type=KERNELS,
     metavar="A,B,...",
     help=f"Default: {DEMO_KERNELS}; with --models, those that have one.",
 )
@@ -77,7 +79,7 @@ def bound(
     *,
     policies: tuple[str, ...],
     pattern_set: str,
-    kernels: str | None,
+    kernels: tuple[KernelId, ...] | None,
     seed: int,
     settings: tuple[Setting, ...],
     capacity: int | None,
@@ -107,14 +109,14 @@ def bound(
     if as_models:
         from mglru.study.bound.kernels import MODELS
 
-        boots = _boots(kernels or ",".join(MODELS), seed, settings, own_sources)
+        boots = _boots(kernels or parse_list(",".join(MODELS)), seed, settings, own_sources)
         return _models(names, boots, keep)
     if len(names) != 1:
         raise UsageError(
             f"bound takes one experiment, not {len(names)}",
             next_step="name one; several patterns go with --policy",
         )
-    boots = _boots(kernels or DEMO_KERNELS, seed, settings, own_sources)
+    boots = _boots(kernels or parse_list(DEMO_KERNELS), seed, settings, own_sources)
     return _bound(
         names[0],
         boots,
@@ -126,11 +128,14 @@ def bound(
 
 
 def _boots(
-    kernels: str, seed: int, settings: tuple[Setting, ...], own_sources: tuple[Path, ...]
+    kernels: Sequence[KernelId],
+    seed: int,
+    settings: tuple[Setting, ...],
+    own_sources: tuple[Path, ...],
 ) -> Boots:
     from mglru.study.bound.run import Boots
 
-    return Boots(parse_list(kernels), seed, settings, own_sources)
+    return Boots(kernels, seed, settings, own_sources)
 
 
 def _policies(

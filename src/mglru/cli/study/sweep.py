@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import settings_option, source_option, terminal
+from mglru.cli.common import KERNELS, settings_option, source_option, terminal
 from mglru.cli.known import SWEEP_FORMATS
 from mglru.core.errors import ExitCode
 from mglru.experiment.settings import Setting
+from mglru.source.kernel_id import KernelId
 
 if TYPE_CHECKING:
     from mglru.core.ui import Ui
@@ -43,7 +44,12 @@ def _show(sweep: Sweep, form: str, baseline: str) -> None:
     show_default=True,
     help="Values of a range A..B, each the same factor above the one before.",
 )
-@click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
+@click.option(
+    "--kernels",
+    type=KERNELS,
+    metavar="A,B,...",
+    help="Which kernels; the first is the baseline.",
+)
 @click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel at each point.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @settings_option
@@ -75,7 +81,7 @@ def sweep(
     *,
     varied: tuple[str, ...],
     points: int,
-    kernels: str | None,
+    kernels: tuple[KernelId, ...] | None,
     boots: int | None,
     seed: int,
     settings: tuple[Setting, ...],

@@ -17,7 +17,7 @@ from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
 from mglru.run.jobs import parallel_boots
 from mglru.run.session import Session
-from mglru.source.kernel_id import KernelId, parse_list
+from mglru.source.kernel_id import KernelId
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep.boots import (
     Engine,
@@ -43,7 +43,7 @@ class WantedSweep:
         experiment: its name.
         varied: `KEY=A..B` or `KEY=a,b,c`, each.
         points: values of a range.
-        kernels: `A,B,...`, the first of which ratios refer to; None: those of the experiment.
+        kernels: the first is what ratios refer to; None: those of the experiment.
         boots: of each kernel at each point; None: what the experiment says.
         seed: of the first boot.
         settings: of all points.
@@ -55,7 +55,7 @@ class WantedSweep:
     experiment: str
     varied: Sequence[str]
     points: int
-    kernels: str | None
+    kernels: Sequence[KernelId] | None
     boots: int | None
     seed: int
     settings: Sequence[Setting]
@@ -63,24 +63,23 @@ class WantedSweep:
     anew: bool = False
     own_sources: Sequence[Path] = ()
 
-    def kernel_ids(self) -> list[KernelId]:
-        """Return the kernels.
-
-        Raises:
-            UsageError: one that there is not, or no such experiment.
-        """
-        return parse_list(self.kernels or ",".join(load_experiment(self.experiment).kernels))
-
     def plan(self) -> SweepPlan:
         """Return what is to be run.
 
         Raises:
-            UsageError: see `parse_vary` and `kernel_ids`.
+            UsageError: see `parse_vary`, or no such experiment.
         """
         vary = parse_vary(self.varied, self.points)
-        ids = [str(kernel) for kernel in self.kernel_ids()]
-        baseline = ids[0] if self.kernels else ""
-        return SweepPlan(self.experiment, vary, self.settings, ids, self.boots, self.seed, baseline)
+        kernels = self.kernels or load_experiment(self.experiment).kernels
+        return SweepPlan(
+            experiment=self.experiment,
+            vary=vary,
+            fixed=self.settings,
+            kernels=kernels,
+            boots=self.boots,
+            seed=self.seed,
+            baseline=str(kernels[0]) if self.kernels else "",
+        )
 
 
 @dataclass(frozen=True)
@@ -97,21 +96,15 @@ class Sweeper:
 
     Args:
         plan: what was asked for.
-        kernels: its kernels.
         own: the user's kernel sources.
         cluster: makes the boots; None: this machine does.
         ui: gets the progress.
     """
 
     def __init__(
-        self,
-        plan: SweepPlan,
-        kernels: Sequence[KernelId],
-        own: Sequence[Path],
-        cluster: Engine | None,
-        ui: Ui,
+        self, plan: SweepPlan, own: Sequence[Path], cluster: Engine | None, ui: Ui
     ) -> None:
-        self._plan, self._kernels, self._own, self._ui = plan, kernels, own, ui
+        self._plan, self._own, self._ui = plan, own, ui
         self._cluster = cluster
         self._points = load_points(plan)
 
@@ -139,7 +132,7 @@ class Sweeper:
     @functools.cached_property
     def _session(self) -> Session:
         baseline = self._plan.baseline
-        return Session(self._kernels, self._own, self._ui, baseline=baseline, build=False)
+        return Session(self._plan.kernels, self._own, self._ui, baseline=baseline, build=False)
 
 
 def old_sweep(path: str, *, anew: bool) -> Sweep | None:
@@ -158,7 +151,7 @@ def make_sweep(sweeper: Sweeper, plan: SweepPlan, path: str, old: Sweep | None, 
     """Make the boots that the file has not, and return the whole."""
     if old:
         check_same_sweep(old, plan, path)
-    with SweepFile(path, plan.experiment, plan.vary, plan.kernels) as file:
+    with SweepFile(path, plan.experiment, plan.vary, [str(each) for each in plan.kernels]) as file:
         jobs: list[PointJob] = []
         points = sweeper.prepare()
         for point in points:
@@ -194,5 +187,5 @@ def run_sweep(wanted: WantedSweep, cluster: Engine | None, ui: Ui) -> Sweep:
         LabError: no kernel, no data, no boot.
     """
     plan = wanted.plan()
-    sweeper = Sweeper(plan, wanted.kernel_ids(), wanted.own_sources, cluster, ui)
+    sweeper = Sweeper(plan, wanted.own_sources, cluster, ui)
     return make_sweep(sweeper, plan, wanted.path, old_sweep(wanted.path, anew=wanted.anew), ui)
