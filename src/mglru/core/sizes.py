@@ -23,7 +23,14 @@ def read_size(text: str) -> int | None:
 def size_text(bytes_: int) -> str:
     """Return the one way to write a size: in the largest unit that it is a whole number of."""
     fitting = [unit for unit, size in UNITS.items() if bytes_ and bytes_ % size == 0]
-    return f"{bytes_ // UNITS[fitting[-1]]}{fitting[-1]}" if fitting else str(bytes_)
+    return f"{bytes_ // UNITS[fitting[-1]]}{fitting[-1]}" if fitting else str(int(bytes_))
+
+
+class Size(int):
+    """Bytes, whose text is that of `size_text`; JSON would take them for a plain number."""
+
+    def __str__(self) -> str:
+        return size_text(self)
 
 
 def parse_size(text: str, what: str) -> int:

@@ -12,19 +12,14 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticKnownError
 
 from mglru.core.keys import sha256_of
-from mglru.experiment import memcg
 from mglru.experiment.dataset import DatasetSpec
+from mglru.experiment.fields import Kernels, Memcg
 from mglru.experiment.filesystem import LEAST_MB, Filesystem
 from mglru.experiment.trace import TraceSpec
-from mglru.source.kernel_id import KernelId
 
 Table = dict[str, Any]
 # What passes for time in a guest.
@@ -219,34 +214,6 @@ class Metric(_Model):
 _NOT_DECISIVE = {"published", "profile", "summary", "folder", "suites", "points"}
 
 
-Memcg = Annotated[dict[str, str], AfterValidator(memcg.checked)]
-
-
-def _kernel(value: object) -> KernelId:
-    if isinstance(value, KernelId):
-        return value
-    if not isinstance(value, str):
-        raise PydanticKnownError("string_type")
-    return KernelId.parse(value)
-
-
-# In a file and in JSON its name.
-Kernel = Annotated[
-    KernelId,
-    PlainValidator(_kernel),
-    PlainSerializer(str, return_type=str),
-    WithJsonSchema({"type": "string"}),
-]
-
-
-def _check_kernels(kernels: tuple[KernelId, ...]) -> tuple[KernelId, ...]:
-    if not kernels:
-        raise ValueError("there is none")
-    if len(set(kernels)) != len(kernels):
-        raise ValueError(f"'{','.join(map(str, kernels))}' names a kernel twice")
-    return kernels
-
-
 class Experiment(_Model):
     """One experiment; the fields are those of its TOML file (docs/use/experiments.md).
 
@@ -264,9 +231,7 @@ class Experiment(_Model):
     time: Time = "virtual"
     boots: int | None = Field(default=None, ge=1)
     limit_seconds: float = Field(default=300, gt=0)
-    kernels: Annotated[tuple[Kernel, ...], AfterValidator(_check_kernels)] = Field(
-        default=("6.12", "6.12+next"), validate_default=True
-    )
+    kernels: Kernels = Field(default=("6.12", "6.12+next"), validate_default=True)
     guest: Guest = Guest()
     cgroup_version: Literal[1, 2] = 2
     disk: Disk = Disk.model_validate({})

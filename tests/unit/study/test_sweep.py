@@ -110,7 +110,7 @@ def plan(
 
 def test_every_point_is_an_experiment_with_its_settings() -> None:
     points = load_points(plan("limit=64M..256M", "zipf=0.8,1.2", fixed=("threads=4",)))
-    assert [experiment.memcg["memory.max"] for _at, experiment in points] == [
+    assert [str(experiment.memcg["memory.max"]) for _at, experiment in points] == [
         *("64M", "64M", "128M", "128M", "256M", "256M")
     ]
     assert [experiment.trace and experiment.trace.theta for _at, experiment in points] == [
