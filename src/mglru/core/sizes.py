@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import Self
 
 from mglru.core.errors import UsageError
 
@@ -27,10 +28,21 @@ def size_text(bytes_: int) -> str:
 
 
 class Size(int):
-    """Bytes, whose text is that of `size_text`; JSON would take them for a plain number."""
+    """Bytes, whose text is as it was written, else that of `size_text`.
+
+    `json.dumps` would take them for a plain number: where JSON is to have text, use `str`.
+    """
+
+    _text: str
+
+    def __new__(cls, bytes_: int, text: str = "") -> Self:
+        """Return so many bytes; `text` has them as they were written."""
+        made = super().__new__(cls, bytes_)
+        made._text = text
+        return made
 
     def __str__(self) -> str:
-        return size_text(self)
+        return self._text or size_text(self)
 
 
 def parse_size(text: str, what: str) -> int:
@@ -57,10 +69,12 @@ def parse_size(text: str, what: str) -> int:
     return bytes_
 
 
-def size_bytes(value: object) -> int | None:
-    """Return the bytes of a size as the kernel's files take it, as `64M`; None if it is not one."""
-    match = _SIZE.fullmatch(str(value))
-    return int(match[1]) * UNITS[match[2].upper()] if match and match[2] and not match[3] else None
+def size_with_unit(text: str) -> Size | None:
+    """Return a size as the kernel's files take it, as `64M`; None if it is not one."""
+    match = _SIZE.fullmatch(text)
+    if not match or not match[2] or match[3]:
+        return None
+    return Size(int(match[1]) * UNITS[match[2].upper()], text)
 
 
 def megabytes(bytes_: int) -> int:
