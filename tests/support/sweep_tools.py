@@ -9,13 +9,15 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from mglru.results.model import BootRecord, Headline, RunInfo, RunResult
+from mglru.source.kernel_id import KernelId
 from mglru.study.sweep import file as sweep_file
 from mglru.study.sweep.file import Sweep, SweepPoint
-from mglru.study.sweep.points import Settings, combinations
+from mglru.study.sweep.points import Settings, combinations, parse_vary
 from support.provenance import provenance
 
 KERNELS = ["6.12", "6.12+next"]
-VARY: dict[str, list[str | int | float]] = {"limit": ["8M", "32M"], "zipf": [0.8, 1.2]}
+IDS = [KernelId.parse(name) for name in KERNELS]
+VARY = parse_vary(["limit=8M,32M", "zipf=0.8,1.2"], 2)
 # Eight boots of about a second each.
 SMALL = (
     *("read-twice", "--kernels", "6.12,6.12+next", "--vary", "limit=8M..48M", "--points", "4"),

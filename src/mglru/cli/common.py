@@ -14,6 +14,7 @@ import click
 from mglru.cli.known import MACHINES, UML
 from mglru.core.errors import ExitCode
 from mglru.experiment.settings import Setting
+from mglru.source.kernel_id import KernelId, parse_list
 
 if TYPE_CHECKING:
     from mglru.core.ui import Ui
@@ -49,6 +50,20 @@ class _SettingType(click.ParamType[Setting]):
     ) -> Setting:
         del param, ctx
         return value if isinstance(value, Setting) else Setting.parse(str(value))
+
+
+class _KernelsType(click.ParamType[tuple[KernelId, ...]]):
+    name = "kernels"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[KernelId, ...]:
+        del param, ctx
+        return value if isinstance(value, tuple) else tuple(parse_list(str(value)))
+
+
+KERNELS = _KernelsType()
+"""The type of `--kernels A,B,...`; the command gets them read."""
 
 
 def settings_option(function: F) -> F:

@@ -13,6 +13,8 @@ MOST_NODES = 4
 # Of `confirm`.
 CONFIRMING_SEED = 1001
 MIN_PAIRS = 5
+# Of `compare`, made of all runs together.
+FORMS_OF_ALL = ("suite", "overview", "headline")
 # Of `bound`.
 SMALLEST_CACHE = 64
 PATTERN_SETS = ("train", "validate", "all")

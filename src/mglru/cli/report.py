@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from mglru.core.errors import UsageError
-
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE|DIR...")
@@ -46,21 +44,6 @@ def report(
     folder bound, suites, sweep or waterfall. The page needs no network and no server.
     """
     from mglru.core.ui import Ui
-    from mglru.report import page as pages
-    from mglru.report import picture as pictures
-    from mglru.report.inputs import load_inputs
+    from mglru.report.write import write_report
 
-    ui = Ui()
-    if output is None and picture is None:
-        output = Path("report.html")
-    for target in (output, picture):
-        if target is not None and target.is_dir():
-            raise UsageError(f"{target} is a directory", next_step="name a file in it")
-    page = pages.make_page(load_inputs(files), baseline=baseline, title=title)
-    if output is not None:
-        text = pages.render(page, output)
-        pages.write(text, output)
-        ui.note(f"{output}: {len(text.encode()) / 1e6:.1f} MB, {len(page.charts)} charts")
-    if picture is not None:
-        pages.write(pictures.picture(page), picture)
-        ui.note(f"{picture}: written")
+    write_report(files, output, picture, Ui(), baseline=baseline, title=title)

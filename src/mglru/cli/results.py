@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mglru.cli.common import terminal
+from mglru.cli.known import FORMS_OF_ALL
 from mglru.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mglru.results.compare import Named
-    from mglru.results.model import RunResult
-
-
-# The forms that are made of all runs together.
-OF_ALL = ("suite", "overview", "headline")
 
 
 def show(
@@ -42,7 +38,7 @@ def show(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "markdown", "csv", "json", *OF_ALL]),
+    type=click.Choice(["table", "markdown", "csv", "json", *FORMS_OF_ALL]),
     default="table",
     show_default=True,
     help="suite: the worst ratio of each family, as markdown. overview: "
@@ -73,14 +69,15 @@ def compare(
     waterfall.
     """
     from mglru.report import generated
+    from mglru.report.forms import OF_ALL
     from mglru.results import tables
     from mglru.results.compare import compare as compare_runs
     from mglru.results.compare import load_named
 
     runs = load_named(files)
-    if form in OF_ALL:
+    if form in FORMS_OF_ALL:
         _no_options(form, baseline=baseline, all=everything)
-        text = _of_all(form)([named.run for named in runs])
+        text = OF_ALL[form]([named.run for named in runs])
     elif into is None:
         show(runs, form, baseline=baseline, everything=everything)
         return
@@ -92,31 +89,6 @@ def compare(
         return
     changed = generated.update(into, text)
     click.echo(f"{into}: {'updated' if changed else 'already up to date'}", err=True)
-
-
-def suite_text(runs: Sequence[RunResult]) -> str:
-    """Return the table of a suite as Markdown.
-
-    Raises:
-        UsageError: a run has no stock kernel, or they do not judge one kernel.
-    """
-    from mglru.study.suite import table as suite_table
-    from mglru.study.suite.harm import ALLOWED, harm, judged_kernel
-
-    subjects = {judged_kernel(run.kernels)[0] for run in runs}
-    if len(subjects) > 1:
-        raise UsageError(
-            f"the runs judge several kernels: {', '.join(sorted(subjects))}",
-            next_step="give the files of one suite",
-        )
-    return suite_table.markdown(harm(runs), subject=subjects.pop(), allowed=ALLOWED)
-
-
-def _of_all(form: str) -> Callable[[Sequence[RunResult]], str]:
-    """Return what makes the text of a form that is made of all runs together."""
-    from mglru.report import overview
-
-    return {"suite": suite_text, "overview": overview.render, "headline": overview.headline}[form]
 
 
 def _no_options(form: str, **given: object) -> None:

@@ -4,36 +4,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import machine_option, report_failures, settings_option, source_option
+from mglru.cli.common import (
+    KERNELS,
+    machine_option,
+    report_failures,
+    settings_option,
+    source_option,
+)
 from mglru.cli.results import show
-from mglru.cli.suite import KERNELS, RunOptions, run_suite
+from mglru.cli.suite import DEFAULT_KERNELS, show_suite
 from mglru.core.errors import ExitCode, UsageError
 from mglru.experiment.settings import Setting
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId, parse_list
 
 if TYPE_CHECKING:
     from mglru.results.model import RunResult
+    from mglru.run.experiments import WantedRun
 
-DEMO_KERNELS = KERNELS
+DEMO_KERNELS = DEFAULT_KERNELS
 DEMO_FILE = "mglru-demo.json"
 DEMO_PAGE = "mglru-demo.html"
-
-
-def _write_page(results: Sequence[RunResult], target: Path) -> None:
-    """Make the report of the demo's results."""
-    from mglru.report import page as pages
-    from mglru.report.inputs import ReportInputs
-    from mglru.results.compare import Named
-
-    inputs = ReportInputs(runs=[Named(Path(DEMO_FILE).stem, result) for result in results])
-    made = pages.make_page(inputs, title="mglru-next: demo")
-    pages.write(pages.render(made, target), target)
 
 
 @click.command()
@@ -46,6 +42,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     look at.
     """
     from mglru.core.ui import Ui
+    from mglru.report.write import write_page
     from mglru.results.compare import Named
     from mglru.study.demo import run_demo
 
@@ -56,7 +53,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
     started = time.monotonic()
     ui.note("Stock against patched kernels on YCSB A and B over WiredTiger.")
     results = run_demo(parse_list(DEMO_KERNELS), own_sources, DEMO_FILE, ui, show_result)
-    _write_page(results, Path(DEMO_PAGE))
+    write_page(results, Path(DEMO_FILE).stem, Path(DEMO_PAGE), "mglru-next: demo")
     seconds = time.monotonic() - started
     ui.note(f"Results: {DEMO_FILE} ({seconds:.0f} s), with charts: {DEMO_PAGE}. Again with")
     ui.note(f"  ./mglru compare {DEMO_FILE}")
@@ -68,7 +65,12 @@ def demo(own_sources: tuple[Path, ...]) -> int:
 @click.option(
     "--suite", default="", metavar="NAME", help="All families of a suite (./mglru experiments)."
 )
-@click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
+@click.option(
+    "--kernels",
+    type=KERNELS,
+    metavar="A,B,...",
+    help="Which kernels; the first is the baseline.",
+)
 @machine_option
 @click.option(
     "--boots",
@@ -95,7 +97,25 @@ def demo(own_sources: tuple[Path, ...]) -> int:
 @click.option("--anew", is_flag=True, help="Of a suite: replace the file instead of going on.")
 @click.option("--renew", is_flag=True, help="Boot again only what changed since --json FILE.")
 @source_option
-def run(**given: Any) -> int:
+def run(
+    names: tuple[str, ...],
+    *,
+    suite: str,
+    kernels: tuple[KernelId, ...] | None,
+    machine: str,
+    boots: int | None,
+    seed: int,
+    settings: tuple[Setting, ...],
+    json_file: str | None,
+    everything: bool,
+    quick: bool,
+    allow: float | None,
+    only: tuple[str, ...],
+    leave_out: tuple[str, ...],
+    anew: bool,
+    renew: bool,
+    own_sources: tuple[Path, ...],
+) -> int:
     """Run experiments, or all families of a suite, on kernels and compare.
 
     Boot i of every kernel gets the seed + i: the same operations on every kernel, others in
@@ -105,70 +125,89 @@ def run(**given: Any) -> int:
     stock kernels, and exits with 1 if one is above --allow. Its results are kept boot by boot
     (mglru-suite-NAME.json): the same command again goes on where an interrupted one stopped.
     """
-    options = RunOptions(**given)
-    if options.suite:
-        _check_suite_only(options)
-        return run_suite(options)
-    _check_no_suite(options)
-    return _run_named(options)
+    from mglru.run.experiments import WantedRun
+    from mglru.study.suite.plan import WantedSuite
+
+    if suite:
+        _check_suite_only(names, everything=everything, anew=anew, renew=renew)
+        wanted_suite = WantedSuite(
+            suite=suite,
+            kernels=kernels or parse_list(DEFAULT_KERNELS),
+            machine=machine,
+            seeds=boots,
+            seed=seed,
+            settings=settings,
+            path=json_file or f"mglru-suite-{suite}.json",
+            baseline=kernels is not None,
+            quick=quick,
+            only=only,
+            leave_out=leave_out,
+            anew=anew,
+            renew=renew,
+            own_sources=own_sources,
+        )
+        return show_suite(wanted_suite, allow)
+    of_suites = {
+        "--quick": quick,
+        "--allow": allow,
+        "--only": only,
+        "--leave-out": leave_out,
+        "--anew": anew,
+    }
+    _check_no_suite(names, of_suites)
+    wanted = WantedRun(
+        names=names,
+        kernels=kernels,
+        machine=machine,
+        boots=boots,
+        seed=seed,
+        settings=settings,
+        json_file=json_file,
+        old=_to_renew(json_file) if renew else {},
+        own_sources=own_sources,
+    )
+    return _run_named(wanted, everything=everything)
 
 
-def _run_named(options: RunOptions) -> int:
+def _run_named(wanted: WantedRun, *, everything: bool) -> int:
     """Run experiments, show each when it is complete, and return the exit code."""
     from mglru.core.ui import Ui
     from mglru.results.compare import Named
     from mglru.results.output_file import STDOUT
-    from mglru.run.experiments import WantedRun, run_experiments
-
-    wanted = WantedRun(
-        names=options.names,
-        kernels=options.kernels,
-        machine=options.machine,
-        boots=options.boots,
-        seed=options.seed,
-        settings=options.settings,
-        json_file=options.json_file,
-        old=_to_renew(options.json_file) if options.renew else {},
-        own_sources=options.own_sources,
-    )
+    from mglru.run.experiments import run_experiments
 
     def show_result(result: RunResult) -> None:
-        if options.json_file != STDOUT:
-            show([Named(result.experiment, result)], everything=options.everything)
+        if wanted.json_file != STDOUT:
+            show([Named(result.experiment, result)], everything=everything)
 
     ui = Ui()
     return report_failures(run_experiments(wanted, ui, show_result), ui)
 
 
-def _check_suite_only(options: RunOptions) -> None:
-    if options.anew and options.renew:
+def _check_suite_only(names: Sequence[str], *, everything: bool, anew: bool, renew: bool) -> None:
+    """Refuse what does not go with --suite."""
+    if anew and renew:
         raise UsageError(
             "--anew boots everything again, --renew only what changed", next_step="give one of them"
         )
-    if options.names:
+    if names:
         raise UsageError(
-            f"--suite and the experiments {', '.join(options.names)}",
+            f"--suite and the experiments {', '.join(names)}",
             next_step="give one of the two",
         )
-    if options.everything:
+    if everything:
         raise UsageError(
             "--all is not for a suite",
             next_step="./mglru compare FILE --all shows every counter of its points",
         )
 
 
-def _check_no_suite(options: RunOptions) -> None:
-    of_suites = {
-        "--quick": options.quick,
-        "--allow": options.allow,
-        "--only": options.only,
-        "--leave-out": options.leave_out,
-        "--anew": options.anew,
-    }
-    given = [name for name, value in of_suites.items() if value]
+def _check_no_suite(names: Sequence[str], of_suites: Mapping[str, object]) -> None:
+    """Refuse no names, and what goes with --suite only: options with what was said of them."""
+    given = [option for option, value in of_suites.items() if value]
     if given:
         raise UsageError(f"{', '.join(given)} goes with --suite", next_step="./mglru run --help")
-    if not options.names:
+    if not names:
         raise UsageError(
             "nothing to run", next_step="name experiments, or a --suite (./mglru experiments)"
         )
@@ -184,7 +223,9 @@ def _to_renew(json_file: str | None) -> dict[str, RunResult]:
 
 @click.command()
 @click.argument("name", default="ycsb-b", metavar="[EXPERIMENT]")
-@click.option("--kernels", default="6.12,6.12+next", show_default=True, metavar="A,B,...")
+@click.option(
+    "--kernels", type=KERNELS, default="6.12,6.12+next", show_default=True, metavar="A,B,..."
+)
 @click.option("--boots", type=click.IntRange(2, 1000), default=3, show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @settings_option
@@ -194,7 +235,7 @@ def _to_renew(json_file: str | None) -> dict[str, RunResult]:
 def selftest(
     name: str,
     *,
-    kernels: str,
+    kernels: tuple[KernelId, ...],
     machine: str,
     settings: tuple[Setting, ...],
     boots: int,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mglru.cli.common import source_option
+from mglru.cli.common import KERNELS, source_option
 from mglru.cli.results import show
 from mglru.core.errors import ExitCode
 from mglru.core.sizes import parse_size
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId
 
 if TYPE_CHECKING:
     from mglru.core.ui import Ui
@@ -95,7 +95,9 @@ def trial_options(function: Function) -> Function:
 
 @click.command(name="try", help=HELP, context_settings={"allow_interspersed_args": False})
 @trial_options
-@click.option("--kernels", default="6.12,6.12+next", show_default=True, metavar="A,B,...")
+@click.option(
+    "--kernels", type=KERNELS, default="6.12,6.12+next", show_default=True, metavar="A,B,..."
+)
 @click.option("--boots", type=click.IntRange(1, 1000), help="Of each kernel [1; in real time 3].")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @click.option("--output", type=_PATH, metavar="DIR", help="Keep what every boot printed.")
@@ -106,7 +108,7 @@ def trial_options(function: Function) -> Function:
 def try_(
     words: tuple[str, ...],
     *,
-    kernels: str,
+    kernels: tuple[KernelId, ...],
     boots: int | None,
     seed: int,
     output: Path | None,
@@ -120,11 +122,10 @@ def try_(
     from mglru.study.try_.trial import make_trial, run_trial
 
     ui = Ui()
-    kernel_ids = parse_list(kernels)
     trial = make_trial(words, chosen, ui)
     result, printed = run_trial(
         trial,
-        kernel_ids,
+        kernels,
         own_sources,
         ui,
         boots=boots,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import Self
 
 from mglru.core.errors import UsageError
 
@@ -23,7 +24,25 @@ def read_size(text: str) -> int | None:
 def size_text(bytes_: int) -> str:
     """Return the one way to write a size: in the largest unit that it is a whole number of."""
     fitting = [unit for unit, size in UNITS.items() if bytes_ and bytes_ % size == 0]
-    return f"{bytes_ // UNITS[fitting[-1]]}{fitting[-1]}" if fitting else str(bytes_)
+    return f"{bytes_ // UNITS[fitting[-1]]}{fitting[-1]}" if fitting else str(int(bytes_))
+
+
+class Size(int):
+    """Bytes, whose text is as it was written, else that of `size_text`.
+
+    `json.dumps` would take them for a plain number: where JSON is to have text, use `str`.
+    """
+
+    _text: str
+
+    def __new__(cls, bytes_: int, text: str = "") -> Self:
+        """Return so many bytes; `text` has them as they were written."""
+        made = super().__new__(cls, bytes_)
+        made._text = text
+        return made
+
+    def __str__(self) -> str:
+        return self._text or size_text(self)
 
 
 def parse_size(text: str, what: str) -> int:
@@ -50,10 +69,12 @@ def parse_size(text: str, what: str) -> int:
     return bytes_
 
 
-def size_bytes(value: object) -> int | None:
-    """Return the bytes of a size as the kernel's files take it, as `64M`; None if it is not one."""
-    match = _SIZE.fullmatch(str(value))
-    return int(match[1]) * UNITS[match[2].upper()] if match and match[2] and not match[3] else None
+def size_with_unit(text: str) -> Size | None:
+    """Return a size as the kernel's files take it, as `64M`; None if it is not one."""
+    match = _SIZE.fullmatch(text)
+    if not match or not match[2] or match[3]:
+        return None
+    return Size(int(match[1]) * UNITS[match[2].upper()], text)
 
 
 def megabytes(bytes_: int) -> int:

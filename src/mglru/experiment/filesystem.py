@@ -10,6 +10,7 @@ mkfs draws or takes from the clock is the same each time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from mglru.build import config as kconfig
@@ -61,5 +62,4 @@ def able_kernel(filesystem: Filesystem, kernel: KernelId) -> KernelId:
     option = f"{filesystem.upper()}_FS"
     if filesystem == "ext4" or kconfig.requested(kernel, ("base",)).get(option) == "y":
         return kernel
-    options = tuple(sorted((*kernel.options, (FRAGMENT, ""))))
-    return KernelId(kernel.base, kernel.series, kernel.upto, options, kernel.classic)
+    return replace(kernel, options=tuple(sorted((*kernel.options, (FRAGMENT, "")))))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ _PARAMETERS = "parameters."
 _MEMCG = ("memcg", "memcg_optional")
 # memory.max and vm.dirty_ratio are written as strings, whatever they look like.
 _OF_STRINGS = (*_MEMCG, "sysctl")
+# Up to here a float is one whole number only.
+_EXACT = 1 << 53
 
 
 def short_name(key: str) -> str:
@@ -62,10 +65,12 @@ class Setting:
     def of(cls, key: str, value: object) -> Setting:
         """Return the setting of a key, by whatever name, to a value, however it is written."""
         name, text = short_name(key), str(value)
-        section, _dot, rest = ALIASES.get(name, name).partition(".")
+        section, dot, rest = ALIASES.get(name, name).partition(".")
         if section in _MEMCG:
             return cls(name, memcg.normal(rest, text))
-        number = None if section in _OF_STRINGS else _value(text)
+        if section in _OF_STRINGS:
+            return cls(name, text.strip())
+        number = _field_number(text) if dot else _value(text)
         return cls(name, str(number) if type(number) in (int, float) else text)
 
     def __str__(self) -> str:
@@ -116,6 +121,21 @@ def recorded(settings: Iterable[Setting]) -> dict[str, str]:
 def from_record(parameters: Mapping[str, object]) -> tuple[Setting, ...]:
     """Return the settings that a result keeps, also of one that names them in full."""
     return tuple(Setting.of(key, value) for key, value in parameters.items())
+
+
+def _field_number(text: str) -> object:
+    """Read a value of a table's field, whose type makes one number of `.9` and 0.9, 2.0 and 2.
+
+    Not of a parameter: programs get those as they are written.
+    """
+    number = _value(text)
+    # TOML has neither `.9` nor `9.`.
+    if number == text:
+        with contextlib.suppress(ValueError):
+            number = float(text)
+    if isinstance(number, float) and number.is_integer() and abs(number) < _EXACT:
+        return int(number)
+    return number
 
 
 def _value(text: str) -> object:

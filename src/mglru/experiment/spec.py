@@ -16,11 +16,10 @@ from pydantic import (
 )
 
 from mglru.core.keys import sha256_of
-from mglru.experiment import memcg
 from mglru.experiment.dataset import DatasetSpec
+from mglru.experiment.fields import Kernels, Memcg
 from mglru.experiment.filesystem import LEAST_MB, Filesystem
 from mglru.experiment.trace import TraceSpec
-from mglru.source.kernel_id import KernelId
 
 Table = dict[str, Any]
 # What passes for time in a guest.
@@ -215,15 +214,6 @@ class Metric(_Model):
 _NOT_DECISIVE = {"published", "profile", "summary", "folder", "suites", "points"}
 
 
-Memcg = Annotated[dict[str, str], AfterValidator(memcg.checked)]
-
-
-def _check_kernels(names: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names:
-        KernelId.parse(name)
-    return names
-
-
 class Experiment(_Model):
     """One experiment; the fields are those of its TOML file (docs/use/experiments.md).
 
@@ -241,7 +231,7 @@ class Experiment(_Model):
     time: Time = "virtual"
     boots: int | None = Field(default=None, ge=1)
     limit_seconds: float = Field(default=300, gt=0)
-    kernels: Annotated[tuple[str, ...], AfterValidator(_check_kernels)] = ("6.12", "6.12+next")
+    kernels: Kernels = Field(default=("6.12", "6.12+next"), validate_default=True)
     guest: Guest = Guest()
     cgroup_version: Literal[1, 2] = 2
     disk: Disk = Disk.model_validate({})

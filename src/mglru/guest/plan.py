@@ -191,11 +191,11 @@ def _copy_steps(image: Path, size_mb: int, filesystem: Filesystem) -> list[PlanS
 def _memcg_steps(experiment: Experiment) -> list[PlanStep]:
     names = V1_FILES if experiment.cgroup_version == 1 else {}
     return [
-        plan.Write(f"{CGROUP}/{names.get(name, name)}", text)
-        for name, text in experiment.memcg.items()
+        plan.Write(f"{CGROUP}/{names.get(name, name)}", str(value))
+        for name, value in experiment.memcg.items()
     ] + [
-        plan.WriteIfThere(f"{CGROUP}/{name}", text)
-        for name, text in experiment.memcg_optional.items()
+        plan.WriteIfThere(f"{CGROUP}/{name}", str(value))
+        for name, value in experiment.memcg_optional.items()
     ]
 
 

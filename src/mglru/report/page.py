@@ -13,9 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from mglru.core.errors import LabError
 from mglru.core.figures import number
-from mglru.core.files import write_whole
 from mglru.core.paths import REPO
 from mglru.report.charts import palette as colours
 from mglru.report.charts.palette import Palette
@@ -199,18 +197,3 @@ def document(name: str, target: Path | None) -> str | None:
     if target is None or not target.resolve().is_relative_to(REPO):
         return None
     return Path(os.path.relpath(REPO / name, target.resolve().parent)).as_posix()
-
-
-def write(text: str, target: Path) -> None:
-    """Write a page or picture, as a whole or not at all.
-
-    Raises:
-        LabError: the file cannot be written.
-    """
-    try:
-        write_whole(target, text)
-    except OSError as error:
-        raise LabError(
-            f"{target} cannot be written: {error.strerror}",
-            next_step="name another file, or make its directory",
-        ) from error

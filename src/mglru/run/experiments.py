@@ -16,7 +16,7 @@ from mglru.machine.registry import MACHINES, UML
 from mglru.results.model import RunResult
 from mglru.results.result_file import ResultFile
 from mglru.run.session import Session
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +53,12 @@ class WantedRun(Wanted):
     """What is to be run.
 
     Attributes:
-        kernels: `A,B,...`, the first of which ratios refer to; None: those of each experiment.
+        kernels: the first is what ratios refer to; None: those of each experiment.
         machine: a name in `registry.MACHINES`.
         old: earlier results by experiment, whose boots count if they would be the same now.
     """
 
-    kernels: str | None = None
+    kernels: Sequence[KernelId] | None = None
     machine: str = UML
     old: Mapping[str, RunResult] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ def run_experiments(
     """
     machine = MACHINES[wanted.machine]
     experiments = wanted.load()
-    chosen = [parse_list(wanted.kernels or ",".join(each.kernels)) for each in experiments]
+    chosen = [wanted.kernels or each.kernels for each in experiments]
     for experiment, kernels in zip(experiments, chosen, strict=True):
         check_kernels(experiment.disk.filesystem, kernels)
         # Before anything is built for it.

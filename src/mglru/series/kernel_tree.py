@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`./mglru kernel tree`: a kernel's name in, the path of its git tree out."""
+"""`./mglru kernel tree` and `export`: from a kernel's name to its git tree, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from mglru.core import paths
 from mglru.core.errors import UsageError
-from mglru.core.paths import cache_dir
 from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.series.listing import Series, load_lab_series, load_series
-from mglru.series.worktree import make_tree, reuse_tree
-from mglru.source.kernel_id import KernelId
+from mglru.series.worktree import export_tree, make_tree, reuse_tree
+from mglru.source.kernel_id import SERIES_BASES, KernelId
 from mglru.source.trees import get_source, import_sources
 
 
 def usual_path(kernel: KernelId) -> Path:
     """Return where the git tree of a kernel is if nobody says where."""
-    return cache_dir("git") / str(kernel)
+    return paths.cache_dir("git") / str(kernel)
 
 
 def tree_of(kernel: KernelId, into: Path | None, own: Sequence[Path], ui: Ui) -> Path:
@@ -50,6 +50,29 @@ def tree_of(kernel: KernelId, into: Path | None, own: Sequence[Path], ui: Ui) ->
     source = sources.get(kernel.base) or get_source(kernel.base, note=ui.note)
     with ui.bar(f"making a git tree of {kernel}", None):
         return make_tree(source, series, load_lab_series(kernel.base), target)
+
+
+def export_kernel(kernel: KernelId, origin: Path | None, mbox: Path | None) -> list[str]:
+    """Write the commits of a kernel's git tree back to the series of its base.
+
+    Args:
+        kernel: whose.
+        origin: the tree; None: `usual_path`.
+        mbox: write this one file for `git am` instead.
+
+    Returns:
+        lines for the user, see `export_tree`.
+
+    Raises:
+        UsageError: there is no series for the base, no such tree, or see `export_tree`.
+        LabError: see `export_tree`.
+    """
+    if kernel.base not in SERIES_BASES:
+        raise UsageError(f"there is no series for {kernel.base}")
+    source = origin or usual_path(kernel)
+    if not source.is_dir():
+        raise UsageError(f"{source}: no such tree", next_step=f"./mglru kernel tree {kernel}")
+    return export_tree(source, kernel.base, paths.PATCHES / kernel.base, mbox)
 
 
 def _series_of(kernel: KernelId) -> Series:

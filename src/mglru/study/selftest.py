@@ -24,7 +24,7 @@ from mglru.results.model import RunResult
 from mglru.results.result_file import ResultFile
 from mglru.results.tables import DEFAULT_WIDTH
 from mglru.run.session import Session
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId
 
 SHOWN = 20
 
@@ -62,7 +62,7 @@ class WantedSelftest:
 
     Attributes:
         name: of the experiment.
-        kernels: `A,B,...`.
+        kernels: which.
         machine: a name in `registry.MACHINES`.
         settings: of the experiment.
         boots: of each kernel, 2 or more.
@@ -72,7 +72,7 @@ class WantedSelftest:
     """
 
     name: str
-    kernels: str
+    kernels: Sequence[KernelId]
     machine: str
     settings: Sequence[Setting]
     boots: int
@@ -108,7 +108,7 @@ def run_selftest(wanted: WantedSelftest, ui: Ui) -> Agreement:
     """Boot one experiment several times with one seed, and return how far the boots agree.
 
     Raises:
-        UsageError: an experiment, a kernel or a setting that there is not, or real time.
+        UsageError: an experiment or a setting that there is not, or real time.
         LabError: no kernel, no data, no boot.
     """
     experiment = load_experiment(wanted.name, wanted.settings)
@@ -119,8 +119,7 @@ def run_selftest(wanted: WantedSelftest, ui: Ui) -> Agreement:
             next_step="choose one in virtual time (./mglru experiments tells), or --machine qemu",
         )
     with ResultFile.wanted(wanted.json_file) as file:
-        kernels = parse_list(wanted.kernels)
-        session = Session(kernels, wanted.own_sources, ui, file, machine=wanted.machine)
+        session = Session(wanted.kernels, wanted.own_sources, ui, file, machine=wanted.machine)
         result = session.run(
             experiment,
             boots=wanted.boots,

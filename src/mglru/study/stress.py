@@ -17,7 +17,7 @@ from mglru.machine.registry import MACHINES, THREADS
 from mglru.results.model import BootRecord, RunResult
 from mglru.results.result_file import ResultFile
 from mglru.run.session import Session
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId
 
 NAME = "stress-ng"
 # Without the stressors of stress-ng, which come from Debian.
@@ -61,7 +61,7 @@ class WantedStress:
     """What is to be stressed, and how.
 
     Attributes:
-        kernels: `A,B,...`, one after another.
+        kernels: which, one after another.
         seconds: see `stress_experiment`, as of the next three.
         cpus: processors of the guest.
         nodes: its memory nodes.
@@ -71,7 +71,7 @@ class WantedStress:
         own_sources: the user's kernel sources.
     """
 
-    kernels: str
+    kernels: Sequence[KernelId]
     seconds: int
     cpus: int
     nodes: int
@@ -85,13 +85,12 @@ def run_stress(wanted: WantedStress, ui: Ui) -> RunResult:
     """Run the stress on kernels, one after another, with a bar that tells how far.
 
     Raises:
-        UsageError: a kernel that there is not, or more processors or nodes than the machine has;
-            before anything is built.
+        UsageError: more processors or nodes than the machine has; before anything is built.
         LabError: no kernel, no data, no boot.
     """
     experiment = stress_experiment(wanted.seconds, wanted.cpus, wanted.nodes, wanted.name)
     with ResultFile.wanted(wanted.json_file) as file:
-        session = Session(parse_list(wanted.kernels), wanted.own_sources, ui, file, machine=THREADS)
+        session = Session(wanted.kernels, wanted.own_sources, ui, file, machine=THREADS)
         with ui.bar("seconds of stress", wanted.seconds) as update:
             return session.run(
                 experiment,

@@ -7,10 +7,15 @@ import gzip
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from mglru.build import config as kconfig
-from mglru.build.deb import BYTES_AN_OPTION, expected_seconds, make_plan, options_on
+from mglru.build.deb import (
+    BYTES_AN_OPTION,
+    DebPackages,
+    expected_seconds,
+    make_plan,
+    options_on,
+)
 from mglru.build.deb_config import (
     NEEDED,
     DebConfiguration,
@@ -19,9 +24,10 @@ from mglru.build.deb_config import (
     of_this_machine,
     requested,
 )
+from mglru.build.deb_output import copy_packages, make_debs
 from mglru.cli.kernel.deb import advice
-from mglru.cli.kernel.deb import deb as command
 from mglru.core.errors import LabError, UsageError
+from mglru.core.ui import Ui
 from mglru.series.listing import Series
 from mglru.source.kernel_id import KernelId
 from mglru.source.trees import Source
@@ -177,6 +183,18 @@ def test_what_to_do_with_it(tmp_path: Path) -> None:
 
 def test_an_output_that_is_a_file_is_refused_before_the_build(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    result = CliRunner().invoke(command, ["--output", str(tmp_path / "file")])
-    assert isinstance(result.exception, UsageError)
-    assert "--output" in str(result.exception)
+    with pytest.raises(UsageError, match="--output"):
+        make_debs(PLAIN, None, tmp_path / "file", (), Ui(quiet=True))
+
+
+def test_packages_are_copied_or_stay_where_they_are(tmp_path: Path) -> None:
+    kept, output = tmp_path / "kept", tmp_path / "output"
+    kept.mkdir()
+    (kept / "linux-image-x.deb").write_bytes(b"an image")
+    made = DebPackages((kept / "linux-image-x.deb",), 1)
+    with pytest.raises(LabError, match="cannot be written") as error:
+        copy_packages(made, output)
+    assert str(kept) in error.value.next_step
+    output.mkdir()
+    assert copy_packages(made, output) == (output / "linux-image-x.deb",)
+    assert (output / "linux-image-x.deb").read_bytes() == b"an image"

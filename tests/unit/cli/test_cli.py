@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 from pathlib import Path
@@ -12,8 +11,6 @@ import click
 import pytest
 
 from mglru import cli
-from mglru.cli import run as run_command
-from mglru.cli.suite import RunOptions
 from mglru.core.errors import ExitCode
 from mglru.core.paths import REPO
 from support.command_line import run
@@ -71,11 +68,6 @@ def test_bad_input_is_one_message_and_the_usage_exit_code(
     assert "downloading" not in err
     assert out == ""
     assert code == ExitCode.USAGE
-
-
-def test_every_option_of_run_is_one_that_runs_know() -> None:
-    options = {parameter.name for parameter in run_command.run.params}
-    assert options == {field.name for field in dataclasses.fields(RunOptions)}
 
 
 def test_without_arguments_the_help_shows_where_to_begin(

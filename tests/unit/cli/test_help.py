@@ -11,6 +11,7 @@ from mglru.checks.releases import trial
 from mglru.cli import known
 from mglru.core.paths import REPO
 from mglru.machine import qemu, registry
+from mglru.report import forms
 from mglru.results import marks
 from mglru.study.bound import models, simulate
 from mglru.study.confirm import confirm
@@ -59,5 +60,6 @@ def test_help_offers_what_there_is() -> None:
     assert (known.MOST_CPUS, known.MOST_NODES) == (qemu.MOST_CPUS, qemu.MOST_NODES)
     assert (known.CONFIRMING_SEED, known.MIN_PAIRS) == (confirm.CONFIRMING_SEED, marks.MIN_PAIRS)
     assert (known.SMALLEST_CACHE, known.PATTERN_SETS) == (simulate.SMALLEST, models.SETS)
+    assert tuple(forms.OF_ALL) == known.FORMS_OF_ALL
     assert known.SWEEP_FORMATS == tables.FORMATS
     assert known.TESTED_WITH == trial.EXPERIMENT

@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from mglru.core.errors import LabError
+from mglru.core.sizes import MB, Size
 from mglru.disk import images
 from mglru.disk.images import dataset_image
 from mglru.experiment.dataset import DatasetSpec, SourceDataset
@@ -73,8 +74,8 @@ def test_the_limit_of_file_search_is_about_70_percent_of_its_tree() -> None:
     experiment = load_experiment("file-search")
     assert isinstance(experiment.dataset, SourceDataset)
     # 173 MB in pages; the step fails if two passes find different things.
-    assert int(experiment.memcg["memory.max"].removesuffix("M")) / 173 == pytest.approx(
-        0.7, abs=0.01
-    )
+    limit = experiment.memcg["memory.max"]
+    assert isinstance(limit, Size)
+    assert limit / (173 * MB) == pytest.approx(0.7, abs=0.01)
     assert experiment.userland
     assert experiment.userland.packages == ("ripgrep",)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import UsageError
+from mglru.core.sizes import Size
 from mglru.experiment.load import load_experiment, names
 
 STEP = """
@@ -61,7 +62,7 @@ def test_a_point_sets_what_it_names_and_the_command_line_has_the_last_word(tmp_p
     put(tmp_path, "harm/family", FAMILY)
     point = load_experiment("family:lag-8", directory=tmp_path)
     assert point.name == "family:lag-8"
-    assert (point.parameters["lag_mb"], point.memcg["memory.max"]) == (8, "80M")
+    assert (point.parameters["lag_mb"], point.memcg["memory.max"]) == (8, Size(80 << 20))
     again = load_experiment("family:lag-8", ["lag_mb=9"], tmp_path)
     assert again.parameters["lag_mb"] == 9
     assert [p.name for p in point.points if p.quick] == ["lag-8"]

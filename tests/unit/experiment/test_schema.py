@@ -75,6 +75,12 @@ def test_the_schema_knows_what_is_missing_and_what_is_no_key(text: str, wrong: l
     assert wrong_keys(tomllib.loads(text), schema["else"], schema["$defs"]) == wrong
 
 
+def test_kernels_are_names_in_it() -> None:
+    kernels = file_schema()["else"]["properties"]["kernels"]
+    assert kernels["items"] == {"type": "string"}
+    assert kernels["default"] == ["6.12", "6.12+next"]
+
+
 def test_the_command_prints_it() -> None:
     outcome = CliRunner().invoke(cli, ["experiments", "--schema"])
     assert outcome.exit_code == 0

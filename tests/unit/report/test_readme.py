@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mglru.cli.results import suite_text
 from mglru.core.errors import UsageError
 from mglru.core.paths import REPO, RESULTS
 from mglru.experiment.files import find
 from mglru.experiment.load import load_experiment, names
 from mglru.report import generated, overview
+from mglru.report.forms import suite_text
 from mglru.results import tables
 from mglru.results.compare import compare, load_named
 from mglru.results.folders import result_files

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from mglru.core.paths import RESULTS
 from mglru.report import page as pages
 from mglru.report.inputs import load_inputs
+from mglru.report.write import write
 from support import report_inputs
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -72,7 +73,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with every kind of chart."""
     target = tmp_path_factory.mktemp("report") / "page.html"
     page = pages.make_page(report_inputs.all_inputs(), title="every kind of chart")
-    pages.write(pages.render(page, target), target)
+    write(pages.render(page, target), target)
     return target
 
 
@@ -125,7 +126,7 @@ def test_every_chart_is_drawn_and_nothing_overflows(
 def test_the_committed_page_is_fit_for_a_phone(browser: Browser, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     page = pages.make_page(load_inputs([RESULTS]), title="all results")
-    pages.write(pages.render(page), target)
+    write(pages.render(page), target)
     seen = visit(browser, target, PHONE, "light")
     check(seen)
     seen.page.close()
@@ -169,7 +170,7 @@ def test_a_chart_that_cannot_be_drawn_says_so(browser: Browser, tmp_path: Path) 
     broken = page.charts[0]
     broken.spec["layer"][0]["mark"] = {"type": "no such mark"}
     target = tmp_path / "page.html"
-    pages.write(pages.render(page), target)
+    write(pages.render(page), target)
     seen = visit(browser, target, plots=f"#{broken.key}")
     assert "could not be drawn" in seen.page.locator(f"#{broken.key}").inner_text()
     assert seen.trouble

@@ -332,7 +332,7 @@ def test_a_suite_gives_what_was_there_and_what_was_booted(
     def runs(seeds: int) -> list[RunResult]:
         wanted = WantedSuite(
             suite="out-of-memory",
-            kernels=f"{STOCK},{NEXT}",
+            kernels=parse_list(f"{STOCK},{NEXT}"),
             machine="uml",
             seeds=seeds,
             seed=1,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mglru.core.errors import ExitCode, LabError, UsageError
+from mglru.core.sizes import Size
 from mglru.experiment.settings import read_settings
 from mglru.report.charts.palette import Palette
 from mglru.report.charts.sweep import sweep_charts, sweep_plot
@@ -25,7 +26,7 @@ from mglru.study.sweep.file import Sweep, SweepFile
 from mglru.study.sweep.points import Settings, Value, axis_of, combinations, parse_vary
 from support import sweep_tools
 from support.command_line import run
-from support.sweep_tools import KERNELS, VARY, info, record
+from support.sweep_tools import IDS, KERNELS, VARY, info, record
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,16 @@ from support.sweep_tools import KERNELS, VARY, info, record
     ],
 )
 def test_values_are_ranges_or_lists(text: str, points: int, values: list[Value]) -> None:
-    assert list(parse_vary([text], points).values()) == [values]
+    (read,) = parse_vary([text], points).values()
+    assert [str(each) if isinstance(each, Size) else each for each in read] == values
+
+
+def test_a_size_is_a_number_with_its_text() -> None:
+    vary = parse_vary(["limit=65536K,1G", "scan=65536K,128m"], 2)
+    assert vary == {"limit": [64 << 20, 1 << 30], "scan": [64 << 20, 128 << 20]}
+    # Only of files of a memory cgroup one text is as good as another.
+    assert [str(each) for each in vary["limit"]] == ["64M", "1G"]
+    assert [str(each) for each in vary["scan"]] == ["65536K", "128m"]
 
 
 def test_a_range_rises_by_the_same_factor() -> None:
@@ -95,22 +105,22 @@ def test_a_key_is_varied_once_whatever_it_is_called() -> None:
 
 def test_several_keys_make_the_product() -> None:
     assert combinations(VARY) == [
-        {"limit": "8M", "zipf": 0.8},
-        {"limit": "8M", "zipf": 1.2},
-        {"limit": "32M", "zipf": 0.8},
-        {"limit": "32M", "zipf": 1.2},
+        {"limit": Size(8 << 20), "zipf": 0.8},
+        {"limit": Size(8 << 20), "zipf": 1.2},
+        {"limit": Size(32 << 20), "zipf": 0.8},
+        {"limit": Size(32 << 20), "zipf": 1.2},
     ]
 
 
 def plan(
     *vary: str, experiment: str = "ycsb-b", fixed: tuple[str, ...] = (), seed: int = 1
 ) -> SweepPlan:
-    return SweepPlan(experiment, parse_vary(vary, 3), read_settings(fixed), KERNELS, None, seed)
+    return SweepPlan(experiment, parse_vary(vary, 3), read_settings(fixed), IDS, None, seed)
 
 
 def test_every_point_is_an_experiment_with_its_settings() -> None:
     points = load_points(plan("limit=64M..256M", "zipf=0.8,1.2", fixed=("threads=4",)))
-    assert [experiment.memcg["memory.max"] for _at, experiment in points] == [
+    assert [str(experiment.memcg["memory.max"]) for _at, experiment in points] == [
         *("64M", "64M", "128M", "128M", "256M", "256M")
     ]
     assert [experiment.trace and experiment.trace.theta for _at, experiment in points] == [
@@ -149,7 +159,7 @@ def test_a_file_says_what_was_swept_and_is_read_to_the_bit(tmp_path: Path) -> No
     document = json.loads(path.read_text())
     assert set(document) == {"format", "kind", "experiment", "vary", "kernels", "points"}
     assert (document["format"], document["kind"]) == (1, "sweep")
-    assert document["vary"] == VARY
+    assert document["vary"] == {"limit": ["8M", "32M"], "zipf": [0.8, 1.2]}
     assert document["points"][3]["settings"] == {"limit": "32M", "zipf": 1.2}
     # A point is a result by itself.
     (tmp_path / "run.json").write_text(json.dumps(document["points"][0]["run"]))
@@ -206,21 +216,21 @@ def test_a_sweep_is_no_result_of_a_run(tmp_path: Path) -> None:
 
 def test_what_a_file_has_is_not_made_again() -> None:
     old = sweep_tools.sweep()
-    check_same_sweep(old, SweepPlan("ycsb-b", VARY, (), KERNELS, None, 1), "s.json")
+    check_same_sweep(old, SweepPlan("ycsb-b", VARY, (), IDS, None, 1), "s.json")
     for point in old.points:
         assert known_boots(old, point.settings, info(point.settings), "s.json") == point.run.raw
     del old.points[1:]
-    other: Settings = {"limit": "32M", "zipf": 0.8}
+    other: Settings = {"limit": Size(32 << 20), "zipf": 0.8}
     assert known_boots(old, other, info(other), "s.json") == []
 
 
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (SweepPlan("ycsb-a", VARY, (), KERNELS, None, 1), "experiment was ycsb-b, is now ycsb-a"),
-        (SweepPlan("ycsb-b", VARY, (), ["6.12"], None, 1), "--kernels was 6.12,6.12+next"),
+        (SweepPlan("ycsb-a", VARY, (), IDS, None, 1), "experiment was ycsb-b, is now ycsb-a"),
+        (SweepPlan("ycsb-b", VARY, (), IDS[:1], None, 1), "--kernels was 6.12,6.12+next"),
         (
-            SweepPlan("ycsb-b", {"limit": ["8M", "9M"]}, (), KERNELS, None, 1),
+            SweepPlan("ycsb-b", parse_vary(["limit=8M,9M"], 2), (), IDS, None, 1),
             "--vary was limit=8M,32M",
         ),
     ],

@@ -16,7 +16,7 @@ from mglru import cli
 from mglru.core.cache import use
 from mglru.core.errors import ExitCode, LabError, UsageError
 from mglru.core.paths import cache_dir, locked
-from mglru.core.sizes import MB, parse_size, shown
+from mglru.core.sizes import MB, Size, parse_size, shown
 from mglru.disk import user_files
 from mglru.disk.images import dataset_image
 from mglru.disk.user_files import Content
@@ -377,7 +377,7 @@ def test_the_guest_has_the_memory_that_disk_limit_and_swap_need(cache: Path) -> 
     assert experiment.dataset.size_mb > 2 * 1000
     assert experiment.guest.memory_mb >= experiment.dataset.size_mb + 64 + 128
     assert experiment.disk.completion_us == 8000
-    assert experiment.memcg == {"memory.max": "64M"}
+    assert experiment.memcg == {"memory.max": Size(64 << 20)}
 
 
 def test_the_same_command_is_the_same_experiment_wherever_the_data_lies(cache: Path) -> None:

@@ -14,7 +14,7 @@ from mglru.core.ui import Ui
 from mglru.debian import packages
 from mglru.results.output_file import OnceFile
 from mglru.run.session import Session
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class WantedPrograms:
     """Which of the kernel's selftests are to be run, and where.
 
     Attributes:
-        kernels: `A,B,...`; the first is what the others are compared with.
+        kernels: the first is what the others are compared with.
         machine: a name in `registry.MACHINES`.
         only: patterns of names; none: all programs.
         output: the directory that keeps what they print, a file a kernel; None: nothing does.
@@ -30,7 +30,7 @@ class WantedPrograms:
         own_sources: the user's kernel sources.
     """
 
-    kernels: str
+    kernels: Sequence[KernelId]
     machine: str
     only: Sequence[str] = ()
     output: Path | None = None
@@ -42,8 +42,7 @@ def run_programs(wanted: WantedPrograms, ui: Ui) -> list[KernelRun]:
     """Build kernels and their selftests, boot, and return what the programs said on each.
 
     Raises:
-        UsageError: a kernel or a program that there is not, or no such directory; before anything
-            is built.
+        UsageError: a program that there is not, or no such directory; before anything is built.
         LabError: no kernel, a program that does not compile, or no boot.
     """
     output = wanted.output
@@ -51,7 +50,7 @@ def run_programs(wanted: WantedPrograms, ui: Ui) -> list[KernelRun]:
         raise UsageError(f"--output {output}: not a directory", next_step="make it first")
     names = choose(wanted.only)
     with OnceFile.wanted(wanted.json_file) as file:
-        kernels = [with_selftests(each) for each in parse_list(wanted.kernels)]
+        kernels = [with_selftests(each) for each in wanted.kernels]
         session = Session(
             kernels, wanted.own_sources, ui, needed=packages.TRY, machine=wanted.machine
         )

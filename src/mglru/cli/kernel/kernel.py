@@ -12,9 +12,8 @@ from mglru.cli.kernel.deb import deb
 from mglru.cli.kernel.kunit import kunit
 from mglru.cli.kernel.selftests import selftests
 from mglru.cli.lazy import Group
-from mglru.core.errors import UsageError
 from mglru.core.sizes import shown
-from mglru.source.kernel_id import BASES, SERIES_BASES, KernelId
+from mglru.source.kernel_id import BASES, KernelId
 
 
 @click.group(cls=Group)
@@ -82,17 +81,9 @@ def tree(name: str, into: Path | None, own_sources: tuple[Path, ...]) -> None:
 @click.option("--mbox", type=click.Path(path_type=Path), help="Write one git am-able file instead.")
 def export(name: str, origin: Path | None, mbox: Path | None) -> None:
     """Write the commits of a tree back to patches/BASE/."""
-    from mglru.core import paths
-    from mglru.series.kernel_tree import usual_path
-    from mglru.series.worktree import export_tree
+    from mglru.series.kernel_tree import export_kernel
 
-    identity = KernelId.parse(name)
-    if identity.base not in SERIES_BASES:
-        raise UsageError(f"there is no series for {identity.base}")
-    source = origin or usual_path(identity)
-    if not source.is_dir():
-        raise UsageError(f"{source}: no such tree", next_step=f"./mglru kernel tree {name}")
-    for line in export_tree(source, identity.base, paths.PATCHES / identity.base, mbox):
+    for line in export_kernel(KernelId.parse(name), origin, mbox):
         click.echo(line)
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import machine_option, source_option
+from mglru.cli.common import KERNELS, machine_option, source_option
 from mglru.core.errors import ExitCode
+from mglru.source.kernel_id import KernelId
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
     from mglru.checks.selftests.run import CaseRow, KernelRun
     from mglru.checks.selftests.tap import Result
 
-KERNELS = "6.12,6.12+next"
+DEFAULT_KERNELS = "6.12,6.12+next"
 
 
 @click.command()
 @click.option(
     "--kernels",
-    default=KERNELS,
+    type=KERNELS,
+    default=DEFAULT_KERNELS,
     show_default=True,
     metavar="A,B",
     help="The first is what the others are compared with.",
@@ -41,7 +43,7 @@ KERNELS = "6.12,6.12+next"
 @machine_option
 @source_option
 def selftests(
-    kernels: str,
+    kernels: tuple[KernelId, ...],
     *,
     only: tuple[str, ...],
     everything: bool,

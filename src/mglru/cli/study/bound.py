@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import settings_option, source_option
+from mglru.cli.common import KERNELS, settings_option, source_option
 from mglru.cli.known import PATTERN_SETS, SMALLEST_CACHE
 from mglru.cli.run import DEMO_KERNELS
 from mglru.core.errors import ExitCode, UsageError
 from mglru.experiment.settings import Setting
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId, parse_list
 
 if TYPE_CHECKING:
     from mglru.study.bound.run import Boots
@@ -41,6 +42,7 @@ PATTERN_PAGES = 4096
 )
 @click.option(
     "--kernels",
+    type=KERNELS,
     metavar="A,B,...",
     help=f"Default: {DEMO_KERNELS}; with --models, those that have one.",
 )
@@ -77,7 +79,7 @@ def bound(
     *,
     policies: tuple[str, ...],
     pattern_set: str,
-    kernels: str | None,
+    kernels: tuple[KernelId, ...] | None,
     seed: int,
     settings: tuple[Setting, ...],
     capacity: int | None,
@@ -102,42 +104,49 @@ def bound(
     With --models: the pages that came into each kernel's cache, and into its model's on the same
     accesses, with what was read ahead. Exit code 1 if a model is more than 3 % off.
     """
-    from mglru.core.ui import Ui
-    from mglru.results.output_file import STDOUT
-    from mglru.study.bound import bound as bounds
-    from mglru.study.bound import kernels as against
-    from mglru.study.bound import models, models_table
-    from mglru.study.bound import table as bound_table
-    from mglru.study.bound.run import Boots, run_bound
-
     if policies:
-        found_misses = models.simulate(policies, names, [capacity or PATTERN_PAGES], pattern_set)
-        click.echo(models_table.render(found_misses), nl=False)
-        return ExitCode.OK
+        return _policies(policies, names, capacity or PATTERN_PAGES, pattern_set)
     if as_models:
-        modelled = parse_list(kernels or ",".join(against.MODELS))
-        return _models(names, Boots(modelled, seed, settings, own_sources), keep)
+        from mglru.study.bound.kernels import MODELS
+
+        boots = _boots(kernels or parse_list(",".join(MODELS)), seed, settings, own_sources)
+        return _models(names, boots, keep)
     if len(names) != 1:
         raise UsageError(
             f"bound takes one experiment, not {len(names)}",
             next_step="name one; several patterns go with --policy",
         )
-    ui = Ui()
-    found = run_bound(
+    boots = _boots(kernels or parse_list(DEMO_KERNELS), seed, settings, own_sources)
+    return _bound(
         names[0],
-        Boots(parse_list(kernels or DEMO_KERNELS), seed, settings, own_sources),
-        ui,
+        boots,
         json_file=json_file,
         capacity=capacity,
-        keep=save_trace,
+        save_trace=save_trace,
         learned=learned,
     )
-    if json_file != STDOUT:
-        click.echo(bound_table.render(found), nl=False)
-    doubts = bounds.doubts(found)
-    for doubt in doubts:
-        ui.warn(doubt)
-    return ExitCode.EXPECTATION_FAILED if doubts else ExitCode.OK
+
+
+def _boots(
+    kernels: Sequence[KernelId],
+    seed: int,
+    settings: tuple[Setting, ...],
+    own_sources: tuple[Path, ...],
+) -> Boots:
+    from mglru.study.bound.run import Boots
+
+    return Boots(kernels, seed, settings, own_sources)
+
+
+def _policies(
+    policies: tuple[str, ...], patterns: tuple[str, ...], capacity: int, pattern_set: str
+) -> int:
+    """Print the misses of policies' models on patterns; return the exit code."""
+    from mglru.study.bound import models, models_table
+
+    found = models.simulate(policies, patterns, [capacity], pattern_set)
+    click.echo(models_table.render(found), nl=False)
+    return ExitCode.OK
 
 
 def _models(names: tuple[str, ...], boots: Boots, keep: Path | None) -> int:
@@ -154,3 +163,37 @@ def _models(names: tuple[str, ...], boots: Boots, keep: Path | None) -> int:
         raise failed[0]
     near = all(one.is_near for one in found)
     return ExitCode.OK if near else ExitCode.EXPECTATION_FAILED
+
+
+def _bound(
+    name: str,
+    boots: Boots,
+    *,
+    json_file: str | None,
+    capacity: int | None,
+    save_trace: Path | None,
+    learned: bool,
+) -> int:
+    """Print how far kernels are from the optimum on an experiment; return the exit code."""
+    from mglru.core.ui import Ui
+    from mglru.results.output_file import STDOUT
+    from mglru.study.bound import bound as bounds
+    from mglru.study.bound import table as bound_table
+    from mglru.study.bound.run import run_bound
+
+    ui = Ui()
+    found = run_bound(
+        name,
+        boots,
+        ui,
+        json_file=json_file,
+        capacity=capacity,
+        keep=save_trace,
+        learned=learned,
+    )
+    if json_file != STDOUT:
+        click.echo(bound_table.render(found), nl=False)
+    doubts = bounds.doubts(found)
+    for doubt in doubts:
+        ui.warn(doubt)
+    return ExitCode.EXPECTATION_FAILED if doubts else ExitCode.OK

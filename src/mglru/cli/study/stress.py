@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import report_failures, source_option
+from mglru.cli.common import KERNELS, report_failures, source_option
 from mglru.cli.known import MOST_CPUS, MOST_NODES
+from mglru.source.kernel_id import KernelId
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,7 @@ hold what was written to it, or the kernel's counters do not agree at the end.
 )
 @click.option(
     "--kernels",
+    type=KERNELS,
     default=DEFAULT,
     show_default=True,
     metavar="A,B,...",
@@ -55,7 +57,7 @@ hold what was written to it, or the kernel's counters do not agree at the end.
 def stress(
     *,
     minutes: float,
-    kernels: str,
+    kernels: tuple[KernelId, ...],
     cpus: int,
     nodes: int,
     seed: int,

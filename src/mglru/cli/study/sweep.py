@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import settings_option, source_option, terminal
+from mglru.cli.common import KERNELS, settings_option, source_option, terminal
 from mglru.cli.known import SWEEP_FORMATS
-from mglru.core.errors import ExitCode, UsageError
+from mglru.core.errors import ExitCode
 from mglru.experiment.settings import Setting
-from mglru.source.kernel_id import parse_list
+from mglru.source.kernel_id import KernelId
 
 if TYPE_CHECKING:
     from mglru.core.ui import Ui
-    from mglru.study.sweep.boots import Engine
     from mglru.study.sweep.file import Sweep
 
 
@@ -27,52 +25,6 @@ def _show(sweep: Sweep, form: str, baseline: str) -> None:
     width, colour = terminal()
     text = sweep_tables.render(sweep, form, baseline=baseline, width=width, colour=colour)
     click.echo(text, nl=False)
-
-
-def _cluster(scheduler: str | None, own: Sequence[Path]) -> Engine | None:
-    """Return what boots on a cluster, if there is one to be used; nothing is asked of it yet.
-
-    Raises:
-        UsageError: not an address, or the sweep takes what workers do not have.
-    """
-    from mglru.study.cluster.client import ClusterEngine, check_address
-
-    if scheduler is None:
-        return None
-    check_address(scheduler)
-    if own:
-        raise UsageError(
-            "--source is a tree of this machine, which the workers of a cluster do not have",
-            next_step="leave out --scheduler, or --source",
-        )
-    return ClusterEngine(scheduler)
-
-
-def _check_plot(path: Path) -> None:
-    """Refuse a file that no plot can be written to, before there is anything to plot.
-
-    Raises:
-        UsageError: not an .svg, or in no directory.
-    """
-    if path.suffix != ".svg":
-        raise UsageError(f"--plot {path}: plots are SVG", next_step="name a file that ends in .svg")
-    if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"--plot {path}: no such directory", next_step="make it first")
-
-
-def _draw(sweep: Sweep, path: Path) -> bool:
-    """Write the curves of a sweep; return whether there was anything to draw.
-
-    Raises:
-        LabError: the file cannot be written.
-    """
-    from mglru.report.charts.sweep import sweep_plot
-    from mglru.report.page import write
-
-    drawing = sweep_plot(sweep)
-    if drawing:
-        write(drawing, path)
-    return bool(drawing)
 
 
 @click.command()
@@ -92,7 +44,12 @@ def _draw(sweep: Sweep, path: Path) -> bool:
     show_default=True,
     help="Values of a range A..B, each the same factor above the one before.",
 )
-@click.option("--kernels", metavar="A,B,...", help="Which kernels; the first is the baseline.")
+@click.option(
+    "--kernels",
+    type=KERNELS,
+    metavar="A,B,...",
+    help="Which kernels; the first is the baseline.",
+)
 @click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel at each point.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @settings_option
@@ -124,7 +81,7 @@ def sweep(
     *,
     varied: tuple[str, ...],
     points: int,
-    kernels: str | None,
+    kernels: tuple[KernelId, ...] | None,
     boots: int | None,
     seed: int,
     settings: tuple[Setting, ...],
@@ -141,31 +98,43 @@ def sweep(
     again goes on where an interrupted one stopped, and shows the tables of a finished one.
     """
     from mglru.core.ui import Ui
-    from mglru.experiment.load import load_experiment
     from mglru.results.baseline import baseline_of
     from mglru.results.output_file import STDOUT
-    from mglru.study.sweep.boots import SweepPlan
-    from mglru.study.sweep.points import parse_vary
-    from mglru.study.sweep.run import Sweeper, make_sweep, old_sweep
+    from mglru.study.cluster.client import engine_of
+    from mglru.study.sweep.run import WantedSweep, run_sweep
 
     ui = Ui()
-    cluster = _cluster(scheduler, own_sources)
-    vary = parse_vary(varied, points)
-    chosen = parse_list(kernels or ",".join(load_experiment(name).kernels))
-    ids = [str(kernel) for kernel in chosen]
-    plan = SweepPlan(name, vary, settings, ids, boots, seed, ids[0] if kernels else "")
-    sweeper = Sweeper(plan, chosen, own_sources, cluster, ui)
+    cluster = None if scheduler is None else engine_of(scheduler, own_sources)
     if plot:
-        _check_plot(plot)
-    path = json_file or f"mglru-sweep-{name}.json"
-    result = make_sweep(sweeper, plan, path, old_sweep(path, anew=anew), ui)
-    baseline = baseline_of(ids, plan.baseline)
-    if path != STDOUT:
-        _show(result, form, baseline)
-        ui.note(f"Results: {path}")
+        from mglru.report.write import check_plot
+
+        check_plot(plot)
+    wanted = WantedSweep(
+        experiment=name,
+        varied=varied,
+        points=points,
+        kernels=kernels,
+        boots=boots,
+        seed=seed,
+        settings=settings,
+        path=json_file or f"mglru-sweep-{name}.json",
+        anew=anew,
+        own_sources=own_sources,
+    )
+    result = run_sweep(wanted, cluster, ui)
+    to_stdout = wanted.path == STDOUT
+    if not to_stdout:
+        _show(result, form, baseline_of(result.kernels, result.kernels[0] if kernels else ""))
+        ui.note(f"Results: {wanted.path}")
     if plot:
-        ui.note(f"Plot: {plot}" if _draw(result, plot) else "No plot: no boot gave a figure")
-    return _exit_code(result, shown=path != STDOUT, ui=ui)
+        _draw(result, plot, ui)
+    return _exit_code(result, shown=not to_stdout, ui=ui)
+
+
+def _draw(result: Sweep, path: Path, ui: Ui) -> None:
+    from mglru.report.write import write_plot
+
+    ui.note(f"Plot: {path}" if write_plot(result, path) else "No plot: no boot gave a figure")
 
 
 def _exit_code(result: Sweep, *, shown: bool, ui: Ui) -> int:

@@ -9,7 +9,6 @@ from itertools import product
 import altair as alt
 
 from mglru.core import stats
-from mglru.core.sizes import size_bytes
 from mglru.report.charts.palette import LIGHT, Paint, Palette, css
 from mglru.report.charts.thin import rounded
 from mglru.report.charts.vega import (
@@ -155,21 +154,14 @@ def _row(point: SweepPoint, metric: str, axis: str, kernel: str) -> Row | None:
     return {
         "k": kernel,
         "l": str(at),
-        "x": _position(at),
+        # A size in bytes, or the word itself.
+        "x": at if isinstance(at, str) else float(at),
         "y": rounded(stats.median(values)),
         "lo": rounded(min(values)),
         "hi": rounded(max(values)),
         "w": any(record.problems for record in point.run.boots_of(kernel)),
         "p": describe(others),
     }
-
-
-def _position(value: Value) -> float | str:
-    """Return where a value lies on the axis: a number, a size in bytes, or the word itself."""
-    size = size_bytes(value)
-    if size is not None:
-        return float(size)
-    return value if isinstance(value, str) else float(value)
 
 
 def _curves(

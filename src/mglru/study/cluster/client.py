@@ -11,6 +11,7 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mglru.core.errors import LabError, UsageError
@@ -114,6 +115,25 @@ class ClusterEngine:
                 done(each, _record(future, each, self._address))
                 watch.progress()
             watch.look()
+
+
+def engine_of(address: str, own: Sequence[Path]) -> ClusterEngine:
+    """Return what boots on a cluster; nothing is asked of it yet.
+
+    Args:
+        address: of the scheduler.
+        own: the user's kernel sources, which must be none.
+
+    Raises:
+        UsageError: not an address, or the sweep takes what workers do not have.
+    """
+    check_address(address)
+    if own:
+        raise UsageError(
+            "--source is a tree of this machine, which the workers of a cluster do not have",
+            next_step="leave out --scheduler, or --source",
+        )
+    return ClusterEngine(address)
 
 
 class _Watch:

@@ -12,7 +12,7 @@ from mglru.experiment.filesystem import able_kernel
 from mglru.experiment.settings import Setting
 from mglru.experiment.spec import Experiment
 from mglru.machine.registry import MACHINES
-from mglru.source.kernel_id import KernelId, parse_list
+from mglru.source.kernel_id import KernelId
 from mglru.study.suite.families import Family, families
 from mglru.study.suite.harm import judged_kernel
 
@@ -61,7 +61,7 @@ class SuitePlan:
 
 def _with_options(kernel: KernelId, point: Experiment) -> KernelId:
     """Return a kernel with the options that all kernels of an experiment's file have."""
-    own = [set(KernelId.parse(name).options) for name in point.kernels]
+    own = [set(each.options) for each in point.kernels]
     common = set.intersection(*own) if own else set()
     return replace(kernel, options=tuple(sorted({*kernel.options, *common})))
 
@@ -93,7 +93,7 @@ class WantedSuite:
 
     Attributes:
         suite: its name.
-        kernels: `A,B,...`; the last is the one that is judged.
+        kernels: the last is the one that is judged.
         machine: a name in `registry.MACHINES`.
         seeds: boots of each kernel; None: what each experiment says.
         seed: of the first boot.
@@ -109,7 +109,7 @@ class WantedSuite:
     """
 
     suite: str
-    kernels: str
+    kernels: Sequence[KernelId]
     machine: str
     seeds: int | None
     seed: int
@@ -127,8 +127,8 @@ class WantedSuite:
         """Return what is to be run.
 
         Raises:
-            UsageError: no such suite, a family with no point left, a kernel that there is not, no
-                stock kernel to compare with, or a point that the machine cannot run.
+            UsageError: no such suite, a family with no point left, no stock kernel to compare
+                with, or a point that the machine cannot run.
         """
         plan = SuitePlan(
             families=families(
@@ -138,7 +138,7 @@ class WantedSuite:
                 leave_out=self.leave_out,
                 settings=self.settings,
             ),
-            kernels=parse_list(self.kernels),
+            kernels=self.kernels,
             seeds=self.seeds,
             seed=self.seed,
             settings=self.settings,

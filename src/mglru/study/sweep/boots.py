@@ -16,6 +16,7 @@ from mglru.results.model import BootRecord, RunInfo
 from mglru.run import resume
 from mglru.run.boots import failures, run_in_any_order
 from mglru.run.jobs import Job
+from mglru.source.kernel_id import KernelId
 from mglru.study.sweep.file import Sweep
 from mglru.study.sweep.points import Settings, Value, combinations, describe
 
@@ -28,7 +29,7 @@ class SweepPlan:
         experiment: its name.
         vary: every key with its values.
         fixed: settings of all points.
-        kernels: ids, in order.
+        kernels: in order.
         boots: of each kernel at each point; None: what the experiment says.
         seed: of the first boot of every kernel at every point.
         baseline: what `--kernels` chose for ratios to refer to; empty: nothing.
@@ -37,7 +38,7 @@ class SweepPlan:
     experiment: str
     vary: Mapping[str, Sequence[Value]]
     fixed: Sequence[Setting]
-    kernels: Sequence[str]
+    kernels: Sequence[KernelId]
     boots: int | None
     seed: int
     baseline: str = ""
@@ -97,7 +98,7 @@ def check_same_sweep(old: Sweep, plan: SweepPlan, path: str) -> None:
     vary = {key: list(values) for key, values in plan.vary.items()}
     pairs: list[tuple[str, object, object]] = [
         ("experiment", old.experiment, plan.experiment),
-        ("--kernels", ",".join(old.kernels), ",".join(plan.kernels)),
+        ("--kernels", ",".join(old.kernels), ",".join(map(str, plan.kernels))),
         ("--vary", _vary_text(old.vary), _vary_text(vary)),
     ]
     resume.refuse_differences(path, pairs)

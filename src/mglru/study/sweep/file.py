@@ -9,9 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    ValidatorFunctionWrapHandler,
+)
+from pydantic_core import core_schema
 
+from mglru.core.sizes import Size, size_with_unit
 from mglru.results import recording
 from mglru.results.json_file import FileKind, shown
 from mglru.results.model import BootRecord, RunInfo, RunResult, in_order, series_of
@@ -27,6 +36,32 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def _read(value: object, check: ValidatorFunctionWrapHandler) -> Value:
+    if isinstance(value, Size):
+        return value
+    plain: Value = check(value)
+    # A number is one in the file; of text only sizes are taken for more.
+    size = size_with_unit(plain) if isinstance(plain, str) else None
+    return plain if size is None else size
+
+
+def _plain(value: Value) -> Value:
+    return str(value) if isinstance(value, Size) else value
+
+
+# A size is text in a file.
+_Kept = Annotated[
+    Value,
+    GetPydanticSchema(
+        lambda _source, handler: core_schema.no_info_wrap_validator_function(
+            _read,
+            handler(str | int | float),
+            serialization=core_schema.plain_serializer_function_ser_schema(_plain),
+        )
+    ),
+]
+
+
 class SweepPoint(_Model):
     """One point of a sweep.
 
@@ -35,7 +70,7 @@ class SweepPoint(_Model):
         run: all kernels there, complete or not.
     """
 
-    settings: dict[str, Value]
+    settings: dict[str, _Kept]
     run: RunResult
 
 
@@ -44,13 +79,13 @@ class Sweep(_Model):
 
     Attributes:
         experiment: its name.
-        vary: every key with its values, in order; sizes as text (`64M`), numbers as numbers.
+        vary: every key with its values, in order; in the file sizes are text (`64M`).
         kernels: ids, in the order asked for; the first is the baseline.
         points: those that have boots, in the order of `vary`, the last key changing fastest.
     """
 
     experiment: str
-    vary: dict[str, list[Value]] = Field(min_length=1)
+    vary: dict[str, list[_Kept]] = Field(min_length=1)
     kernels: list[str] = Field(min_length=1)
     points: list[SweepPoint] = []
 
@@ -61,7 +96,8 @@ def to_json(sweep: Sweep) -> str:
 
 
 def _point_text(point: SweepPoint) -> str:
-    return json_text({"settings": point.settings, "run": to_document(point.run)}).rstrip()
+    settings = point.model_dump(mode="json", include={"settings"})
+    return json_text({**settings, "run": to_document(point.run)}).rstrip()
 
 
 def _joined(sweep: Sweep, points: Sequence[str]) -> str:

@@ -8,9 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mglru.core.errors import UsageError
-from mglru.core.sizes import UNITS, size_bytes, size_text
+from mglru.core.sizes import UNITS, Size, size_with_unit
 from mglru.experiment.settings import Setting, short_name
 
+# A number, a Size (which is one, and is text in files), or a word.
 Value = str | int | float
 Settings = dict[str, Value]
 
@@ -48,7 +49,19 @@ def parse_vary(texts: Sequence[str], points: int) -> dict[str, list[Value]]:
 
 def _normal(key: str, value: Value) -> Value:
     """Return a value as a setting of that key has it; a number stays one."""
-    return Setting.of(key, value).text if isinstance(value, str) else value
+    if not isinstance(value, Size | str):
+        return value
+    text = Setting.of(key, value).text
+    return size_with_unit(text) or text
+
+
+def read_value(text: str) -> Value:
+    """Return a value as it is written: a number, a size with its unit, or the word itself."""
+    number = _number(text)
+    if number is not None:
+        return number
+    size = size_with_unit(text)
+    return text if size is None else size
 
 
 def combinations(varied: Mapping[str, Sequence[Value]]) -> list[Settings]:
@@ -68,7 +81,7 @@ def axis_of(varied: Mapping[str, Sequence[Value]]) -> str:
 
     def rank(key: str) -> tuple[bool, bool, bool]:
         values = varied[key]
-        sizes = all(size_bytes(value) is not None for value in values)
+        sizes = all(isinstance(value, Size) for value in values)
         return short_name(key) == MEMORY, sizes, not any(isinstance(v, str) for v in values)
 
     return max(varied, key=rank)
@@ -88,13 +101,10 @@ def _list(key: str, text: str) -> list[Value]:
     words = [word.strip() for word in text.split(",")]
     if not all(words):
         raise UsageError(f"'{key}={text}' has an empty value", next_step=_EXAMPLE)
-    numbers = [_number(word) for word in words]
-    values = [
-        word if number is None else number for word, number in zip(words, numbers, strict=True)
-    ]
-    if any(size_bytes(value) is not None for value in values):
+    values = [read_value(word) for word in words]
+    if any(isinstance(value, Size) for value in values):
         _check_sizes(key, text, values)
-    if len({size_bytes(value) or value for value in values}) < len(values):
+    if len(set(values)) < len(values):
         raise UsageError(f"'{key}={text}' has a value twice", next_step="leave one of them out")
     return values
 
@@ -106,7 +116,7 @@ def _check_sizes(key: str, text: str, values: Sequence[Value]) -> None:
         UsageError: see above.
     """
     for value in values:
-        if size_bytes(value) is None:
+        if not isinstance(value, Size):
             number = not isinstance(value, str)
             raise UsageError(
                 f"'{key}={text}': {value} {'has no unit' if number else 'is no size'}",
@@ -115,27 +125,24 @@ def _check_sizes(key: str, text: str, values: Sequence[Value]) -> None:
 
 
 def _range(key: str, text: str, points: int) -> list[Value]:
-    low, _dots, high = (part.strip() for part in text.partition(".."))
-    sizes = size_bytes(low), size_bytes(high)
-    if sizes[0] is not None and sizes[1] is not None:
-        _check_order(key, text, sizes[0], sizes[1])
-        inner = [_as_size(value) for value in _geometric(sizes[0], sizes[1], points)]
-        return _distinct([low, *inner, high])
-    ends = _number(low), _number(high)
-    if ends[0] is None or ends[1] is None:
+    low, _dots, high = (read_value(part.strip()) for part in text.partition(".."))
+    if isinstance(low, Size) and isinstance(high, Size):
+        _check_order(key, text, low, high)
+        return _distinct([low, *map(_as_size, _geometric(low, high, points)), high])
+    if isinstance(low, Size | str) or isinstance(high, Size | str):
         raise UsageError(f"'{key}={text}': {_not_a_range(low, high)}", next_step=_EXAMPLE)
-    _check_order(key, text, ends[0], ends[1])
-    whole = isinstance(ends[0], int) and isinstance(ends[1], int)
-    rounded = [_rounded(value, whole=whole) for value in _geometric(ends[0], ends[1], points)]
-    return _distinct([ends[0], *rounded, ends[1]])
+    _check_order(key, text, low, high)
+    whole = isinstance(low, int) and isinstance(high, int)
+    rounded = [_rounded(value, whole=whole) for value in _geometric(low, high, points)]
+    return _distinct([low, *rounded, high])
 
 
-def _not_a_range(low: str, high: str) -> str:
-    numbers = [end for end in (low, high) if _number(end) is not None]
-    if numbers and size_bytes(low if numbers == [high] else high) is not None:
-        return f"one end has a unit, {numbers[0]} has none"
-    bad = next(end for end in (low, high) if _number(end) is None and size_bytes(end) is None)
-    return f"'{bad}' is neither a number nor a size"
+def _not_a_range(*ends: Value) -> str:
+    words = [end for end in ends if isinstance(end, str)]
+    if words:
+        return f"'{words[0]}' is neither a number nor a size"
+    number = next(end for end in ends if not isinstance(end, Size))
+    return f"one end has a unit, {number} has none"
 
 
 def _check_order(key: str, text: str, low: float, high: float) -> None:
@@ -164,11 +171,11 @@ def _geometric(low: float, high: float, points: int) -> list[float]:
     return [low * (high / low) ** (step / (points - 1)) for step in range(1, points - 1)]
 
 
-def _as_size(value: float) -> str:
+def _as_size(value: float) -> Size:
     """Return bytes as a whole number of a unit that rounds by at most 5 %."""
     fitting = [unit for unit, size in UNITS.items() if value / size >= FEWEST_UNITS]
     unit = fitting[-1] if fitting else "K"
-    return size_text(max(1, round(value / UNITS[unit])) * UNITS[unit])
+    return Size(max(1, round(value / UNITS[unit])) * UNITS[unit])
 
 
 def _rounded(value: float, *, whole: bool) -> int | float:

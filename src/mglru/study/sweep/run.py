@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mglru.core.errors import UsageError
 from mglru.core.ui import Ui
-from mglru.experiment.settings import recorded
+from mglru.experiment.load import load_experiment
+from mglru.experiment.settings import Setting, recorded
 from mglru.experiment.spec import Experiment
 from mglru.results.model import RunInfo
 from mglru.results.output_file import STDOUT
@@ -31,7 +32,54 @@ from mglru.study.sweep.boots import (
     settings_at,
 )
 from mglru.study.sweep.file import Sweep, SweepFile
-from mglru.study.sweep.points import Settings
+from mglru.study.sweep.points import Settings, parse_vary
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedSweep:
+    """What whoever runs a sweep says of it.
+
+    Attributes:
+        experiment: its name.
+        varied: `KEY=A..B` or `KEY=a,b,c`, each.
+        points: values of a range.
+        kernels: the first is what ratios refer to; None: those of the experiment.
+        boots: of each kernel at each point; None: what the experiment says.
+        seed: of the first boot.
+        settings: of all points.
+        path: where the results are kept, boot by boot; `-` for stdout.
+        anew: whether what the file has is replaced instead of gone on with.
+        own_sources: the user's kernel sources.
+    """
+
+    experiment: str
+    varied: Sequence[str]
+    points: int
+    kernels: Sequence[KernelId] | None
+    boots: int | None
+    seed: int
+    settings: Sequence[Setting]
+    path: str
+    anew: bool = False
+    own_sources: Sequence[Path] = ()
+
+    def plan(self) -> SweepPlan:
+        """Return what is to be run.
+
+        Raises:
+            UsageError: see `parse_vary`, or no such experiment.
+        """
+        vary = parse_vary(self.varied, self.points)
+        kernels = self.kernels or load_experiment(self.experiment).kernels
+        return SweepPlan(
+            experiment=self.experiment,
+            vary=vary,
+            fixed=self.settings,
+            kernels=kernels,
+            boots=self.boots,
+            seed=self.seed,
+            baseline=str(kernels[0]) if self.kernels else "",
+        )
 
 
 @dataclass(frozen=True)
@@ -48,21 +96,15 @@ class Sweeper:
 
     Args:
         plan: what was asked for.
-        kernels: its kernels.
         own: the user's kernel sources.
         cluster: makes the boots; None: this machine does.
         ui: gets the progress.
     """
 
     def __init__(
-        self,
-        plan: SweepPlan,
-        kernels: Sequence[KernelId],
-        own: Sequence[Path],
-        cluster: Engine | None,
-        ui: Ui,
+        self, plan: SweepPlan, own: Sequence[Path], cluster: Engine | None, ui: Ui
     ) -> None:
-        self._plan, self._kernels, self._own, self._ui = plan, kernels, own, ui
+        self._plan, self._own, self._ui = plan, own, ui
         self._cluster = cluster
         self._points = load_points(plan)
 
@@ -90,7 +132,7 @@ class Sweeper:
     @functools.cached_property
     def _session(self) -> Session:
         baseline = self._plan.baseline
-        return Session(self._kernels, self._own, self._ui, baseline=baseline, build=False)
+        return Session(self._plan.kernels, self._own, self._ui, baseline=baseline, build=False)
 
 
 def old_sweep(path: str, *, anew: bool) -> Sweep | None:
@@ -109,7 +151,7 @@ def make_sweep(sweeper: Sweeper, plan: SweepPlan, path: str, old: Sweep | None, 
     """Make the boots that the file has not, and return the whole."""
     if old:
         check_same_sweep(old, plan, path)
-    with SweepFile(path, plan.experiment, plan.vary, plan.kernels) as file:
+    with SweepFile(path, plan.experiment, plan.vary, [str(each) for each in plan.kernels]) as file:
         jobs: list[PointJob] = []
         points = sweeper.prepare()
         for point in points:
@@ -129,3 +171,21 @@ def make_sweep(sweeper: Sweeper, plan: SweepPlan, path: str, old: Sweep | None, 
                 lambda each, record: file.add(each.settings, record),
             )
         return file.sweep
+
+
+def run_sweep(wanted: WantedSweep, cluster: Engine | None, ui: Ui) -> Sweep:
+    """Build what a sweep needs, make the boots that its file lacks, and return the whole.
+
+    Args:
+        wanted: what is to be run.
+        cluster: makes the boots; None: this machine does.
+        ui: gets the progress.
+
+    Raises:
+        UsageError: see `WantedSweep.plan`, a value that does not fit, or what the file has is of
+            something else; before the first boot.
+        LabError: no kernel, no data, no boot.
+    """
+    plan = wanted.plan()
+    sweeper = Sweeper(plan, wanted.own_sources, cluster, ui)
+    return make_sweep(sweeper, plan, wanted.path, old_sweep(wanted.path, anew=wanted.anew), ui)

@@ -12,7 +12,7 @@ from mglru.core.cache import made_file
 from mglru.core.errors import UsageError
 from mglru.core.keys import key_of
 from mglru.core.paths import cache_dir
-from mglru.core.sizes import MB, megabytes, parse_size, shown
+from mglru.core.sizes import MB, Size, megabytes, parse_size, shown
 from mglru.disk.user_files import EMPTY, Content
 from mglru.experiment.dataset import TMP, DirectoryDataset
 from mglru.experiment.spec import DISK_PRESETS, Disk, Experiment, Guest, Metric, Sample, Step, Swap
@@ -163,7 +163,7 @@ def make_experiment(
         ),
         swap=options.swap,
         sample=Sample(interval_ms=SAMPLE_MS[options.time]),
-        memcg={"memory.max": str(options.limit)},
+        memcg={"memory.max": Size(options.limit)},
         steps=(_step(command, options),),
         metrics=METRICS,
         # How the command ended is part of the result, see ending.py.
