@@ -95,9 +95,9 @@ def to_json(sweep: Sweep) -> str:
     return _joined(sweep, [_point_text(point) for point in sweep.points])
 
 
-def _point_text(point: SweepPoint) -> str:
+def _point_text(point: SweepPoint, *, figures: bool = True) -> str:
     settings = point.model_dump(mode="json", include={"settings"})
-    return json_text({**settings, "run": to_document(point.run)}).rstrip()
+    return json_text({**settings, "run": to_document(point.run, figures=figures)}).rstrip()
 
 
 def _joined(sweep: Sweep, points: Sequence[str]) -> str:
@@ -208,4 +208,5 @@ class SweepFile(OutputFile):
         settings, run = self._points[at].settings, self._points[at].run
         boots = in_order(run, [*run.raw, *slim])
         point = SweepPoint(settings=settings, run=RunResult.from_boots(run, boots))
-        self._points[at], self._texts[at] = point, _point_text(point)
+        self._points[at] = point
+        self._texts[at] = _point_text(point, figures=not recording.is_reference(self.path))
