@@ -30,6 +30,8 @@ ONLY_NAMES = (
     "c09e2d2564627ff9cdff0861030ecf343712e716",
     "551f189ae7b3668a81fa0dfe578ab453f3974d26",
     "3b70df7cd92aded4049036e65891483dfdaf3be3",
+    "16cbc517a29aab1213e5ea5f7def9e1103ce51ba",
+    "cfce329afcb3ea96d4f1695cfd11cb7568db2e4e",
 )
 
 
