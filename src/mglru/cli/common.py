@@ -66,6 +66,16 @@ KERNELS = _KernelsType()
 """The type of `--kernels A,B,...`; the command gets them read."""
 
 
+def kernels_option(function: F) -> F:
+    """Add `--kernels A,B,...`, the first of which ratios refer to; None if nothing is said."""
+    return click.option(
+        "--kernels",
+        type=KERNELS,
+        metavar="A,B,...",
+        help="Which kernels; the first is the baseline.",
+    )(function)
+
+
 def settings_option(function: F) -> F:
     """Add `--set KEY=VALUE`; the command gets them read, as `settings`."""
     return click.option(

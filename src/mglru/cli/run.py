@@ -12,6 +12,7 @@ import click
 
 from mglru.cli.common import (
     KERNELS,
+    kernels_option,
     machine_option,
     report_failures,
     settings_option,
@@ -65,12 +66,7 @@ def demo(own_sources: tuple[Path, ...]) -> int:
 @click.option(
     "--suite", default="", metavar="NAME", help="All families of a suite (./mglru experiments)."
 )
-@click.option(
-    "--kernels",
-    type=KERNELS,
-    metavar="A,B,...",
-    help="Which kernels; the first is the baseline.",
-)
+@kernels_option
 @machine_option
 @click.option(
     "--boots",

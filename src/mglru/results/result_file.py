@@ -21,25 +21,26 @@ FORMAT = 1
 KIND = FileKind("result", "./mglru run EXPERIMENT --json FILE", FORMAT)
 
 
-def to_document(run: RunResult, *, figures: bool = True) -> dict[str, JsonValue]:
+def to_document(run: RunResult, path: Path) -> dict[str, JsonValue]:
     """Return what a file says of a run: its fields, its format, and its figures.
 
     Args:
         run: with its boots.
-        figures: whether with what is computed of the boots (medians, ratios).
+        path: the file; of a reference result it has none of the figures, which are computed of
+            the boots (medians, ratios).
     """
-    left_out = None if figures else set(RunResult.model_computed_fields)
+    left_out = set(RunResult.model_computed_fields) if recording.is_reference(path) else None
     return {"format": FORMAT, **run.model_dump(mode="json", exclude=left_out)}
 
 
-def to_json(runs: Sequence[RunResult], *, figures: bool = True) -> str:
+def to_json(runs: Sequence[RunResult], path: Path) -> str:
     """Return the file's text: one run as an object, several as an array of them.
 
     Args:
         runs: in this order.
-        figures: as for `to_document`.
+        path: as for `to_document`.
     """
-    documents = [to_document(run, figures=figures) for run in runs]
+    documents = [to_document(run, path) for run in runs]
     return json_text(documents[0] if len(documents) == 1 else documents)
 
 
@@ -58,9 +59,7 @@ class ResultFile(OutputFile):
 
     def text(self) -> str:
         """Return the runs as JSON; nothing as long as there is no boot."""
-        if not any(run.raw for run in self.runs):
-            return ""
-        return to_json(self.runs, figures=not recording.is_reference(self.path))
+        return to_json(self.runs, self.path) if any(run.raw for run in self.runs) else ""
 
     def begin(self, info: RunInfo, known: Sequence[BootRecord] = ()) -> None:
         """Start a run with the boots it has; those added from now on are its own.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mglru.cli.common import KERNELS, settings_option, source_option, terminal
+from mglru.cli.common import kernels_option, settings_option, source_option, terminal
 from mglru.cli.known import SWEEP_FORMATS
 from mglru.core.errors import ExitCode
 from mglru.experiment.settings import Setting
@@ -44,12 +44,7 @@ def _show(sweep: Sweep, form: str, baseline: str) -> None:
     show_default=True,
     help="Values of a range A..B, each the same factor above the one before.",
 )
-@click.option(
-    "--kernels",
-    type=KERNELS,
-    metavar="A,B,...",
-    help="Which kernels; the first is the baseline.",
-)
+@kernels_option
 @click.option("--boots", type=click.IntRange(1, 1000), help="Boots of each kernel at each point.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True)
 @settings_option

@@ -59,10 +59,7 @@ class SuiteFile(OutputFile):
     def _put(self, run: RunResult) -> RunResult:
         recording.check_state(self.path, model.series_of(run))
         self._runs[run.experiment] = run
-        figures = not recording.is_reference(self.path)
-        self._texts[run.experiment] = json_text(
-            result_file.to_document(run, figures=figures)
-        ).rstrip()
+        self._texts[run.experiment] = json_text(result_file.to_document(run, self.path)).rstrip()
         return run
 
 

@@ -90,14 +90,9 @@ class Sweep(_Model):
     points: list[SweepPoint] = []
 
 
-def to_json(sweep: Sweep) -> str:
-    """Return the file's text."""
-    return _joined(sweep, [_point_text(point) for point in sweep.points])
-
-
-def _point_text(point: SweepPoint, *, figures: bool = True) -> str:
+def _point_text(point: SweepPoint, path: Path) -> str:
     settings = point.model_dump(mode="json", include={"settings"})
-    return json_text({**settings, "run": to_document(point.run, figures=figures)}).rstrip()
+    return json_text({**settings, "run": to_document(point.run, path)}).rstrip()
 
 
 def _joined(sweep: Sweep, points: Sequence[str]) -> str:
@@ -209,4 +204,4 @@ class SweepFile(OutputFile):
         boots = in_order(run, [*run.raw, *slim])
         point = SweepPoint(settings=settings, run=RunResult.from_boots(run, boots))
         self._points[at] = point
-        self._texts[at] = _point_text(point, figures=not recording.is_reference(self.path))
+        self._texts[at] = _point_text(point, self.path)
