@@ -118,7 +118,8 @@ def _table(heads: Sequence[str], lines: Sequence[OverviewLine]) -> list[str]:
     rows = [markdown_row(line.cells) for line in _shown(lines)]
     rule = markdown_row(["---", *("---:" for _ in heads[1:])])
     more = len(lines) - MOST_ROWS
-    rest = ["", f"and {more} more: [results.md](results.md)"] if more > 0 else []
+    where = "[harm.md](harm.md) has families, [results.md](results.md) the others"
+    rest = ["", f"and {more} more: {where}"] if more > 0 else []
     return [markdown_row(heads), rule, *rows, *rest]
 
 
