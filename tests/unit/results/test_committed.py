@@ -19,7 +19,6 @@ FROM_CHANGED_TREES = {
     "cost/fio-zipf",
     "memory-and-swap/kernel-build",
     "out-of-memory/oom-aging",
-    "retain/retain-neighbour",
     "sweep/get-scan",
     "sweep/ycsb-b",
 }
