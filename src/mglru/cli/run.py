@@ -194,7 +194,7 @@ def _check_suite_only(names: Sequence[str], *, everything: bool, anew: bool, ren
     if everything:
         raise UsageError(
             "--all is not for a suite",
-            next_step="./mglru compare FILE --all shows every counter of its points",
+            next_step="./mglru run NAME:POINT --all shows every counter of one of its points",
         )
 
 

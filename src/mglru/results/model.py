@@ -125,7 +125,7 @@ class BootRecord(_Model):
         problems: whatever went wrong, one sentence each; empty for a good boot.
         release: as the guest read it from its own kernel.
         build: the key of the build.
-        real_seconds: of the host, for the whole boot.
+        real_seconds: of the host, for the whole boot; 0 where that is not kept.
         latency: HdrHistogram V2 in base64, by name.
         timeline: figures over time; of a kernel's first boot only.
     """

@@ -2,7 +2,8 @@
 """The file that keeps results: written boot by boot, and read again.
 
 It repeats figures under `metrics` for its readers; `load` computes them anew, from the boots. Files
-of reference results leave them out: every clone has these, and their readers are the lab's own.
+of reference results leave them out, and fields with nothing in them: every clone has these, and
+their readers are the lab's own.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ def to_document(run: RunResult, path: Path) -> dict[str, JsonValue]:
     Args:
         run: with its boots.
         path: the file; of a reference result it has none of the figures, which are computed of
-            the boots (medians, ratios).
+            the boots (medians, ratios), and no field that is as `load` takes it to be if it is
+            not there.
     """
-    left_out = set(RunResult.model_computed_fields) if recording.is_reference(path) else None
-    return {"format": FORMAT, **run.model_dump(mode="json", exclude=left_out)}
+    reference = recording.is_reference(path)
+    left_out = set(RunResult.model_computed_fields) if reference else None
+    fields = run.model_dump(mode="json", exclude=left_out, exclude_defaults=reference)
+    return {"format": FORMAT, **fields}
 
 
 def to_json(runs: Sequence[RunResult], path: Path) -> str:

@@ -101,7 +101,7 @@ def test_what_was_saved_is_loaded_to_the_bit(run: RunResult, tmp_path: Path) -> 
     assert load(path) == [run, run]
 
 
-def test_reference_results_have_the_boots_alone(
+def test_reference_results_have_the_boots_alone_and_no_empty_fields(
     run: RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody but the lab reads them, and it computes figures anew; every clone has them."""
@@ -116,8 +116,10 @@ def test_reference_results_have_the_boots_alone(
     small = json.loads(path.read_text())
     save(run, tmp_path / "run.json")
     whole = json.loads((tmp_path / "run.json").read_text())
-    assert set(whole) - set(small) == {"metrics"}
-    assert small == {key: whole[key] for key in small}
+    assert set(whole) - set(small) == {"metrics", "baseline"}
+    assert small["raw"][0] == {
+        key: whole["raw"][0][key] for key in ("kernel", "boot", "seed", "metrics")
+    }
     assert load(path) == load(tmp_path / "run.json") == [run]
     save([run, run], path)
     assert "median" not in path.read_text()

@@ -16,15 +16,18 @@ from mglru.core.ui import Ui
 from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
 from mglru.experiment.spec import Experiment
-from mglru.results.model import BootRecord, RunResult
+from mglru.results.compare import Named, compare
+from mglru.results.model import BootRecord, Headline, RunResult
 from mglru.results.result_file import load
+from mglru.results.timeline import Timeline
 from mglru.run import jobs, resume
 from mglru.run.jobs import Job
 from mglru.run.session import Prepared
 from mglru.source.kernel_id import KernelId, parse_list
 from mglru.study.suite import run as suite_run
 from mglru.study.suite.families import all_suites, families
-from mglru.study.suite.file import SuiteFile, load_old
+from mglru.study.suite.file import SuiteFile, load_old, what_is_kept
+from mglru.study.suite.harm import harm
 from mglru.study.suite.plan import SuitePlan, WantedSuite, check_machine
 from mglru.study.suite.run import BegunSuite
 from support.made_runs import made_info, made_run
@@ -158,6 +161,71 @@ def test_a_file_is_complete_after_each_boot_and_gone_on_with(tmp_path: Path) -> 
     assert load_old(str(path), anew=False).keys() == {"lagged:far", "other"}
     assert load_old(str(path), anew=True) == {}
     assert load_old(str(tmp_path / "none"), anew=False) == {}
+
+
+SECONDS = Headline(name="read_seconds", better="lower")
+TAIL = Headline(name="read_p999_us", better="lower")
+FAULTS = Headline(name="pgmajfault", better="lower")
+RATE = Headline(name="ops_per_second", better="higher")
+ALWAYS = {"oom_kill", "pgpgin", "written_kb"}
+
+
+def measured(headline: Sequence[Headline]) -> RunResult:
+    """A run with a metric of each kind, of which no two are alike, and all else that a boot has."""
+    metrics = (
+        *("pgpgin", "pgpgout", "written_kb", "oom_kill", "pgmajfault", "pgsteal", "nr_dirty"),
+        *("elapsed_seconds", "read_seconds", "ops_per_second", "read_p99_us", "read_p999_us"),
+    )
+    values = {
+        kernel: {
+            name: [0.0 if name == "oom_kill" else 1e6 + at * 1e5 + boot * by for boot in range(5)]
+            for at, name in enumerate(metrics)
+        }
+        for kernel, by in {STOCK: 1000.0, NEXT: 5000.0}.items()
+    }
+    run = made_run(values, headline=headline, problems={STOCK: [4]})
+    timeline = Timeline(seconds=[1.0], figures={"pgpgin": [1]})
+    more = {"latency": {"latency": "HISTFAAA"}, "timeline": timeline, "real_seconds": 3.5}
+    return RunResult.from_boots(run, [boot.model_copy(update=more) for boot in run.raw])
+
+
+@pytest.mark.parametrize(
+    ("headline", "kept"),
+    [
+        ([], {"elapsed_seconds", "read_p99_us"}),
+        ([SECONDS, TAIL], {"read_seconds", "read_p999_us"}),
+        ([RATE, FAULTS], {"ops_per_second", "pgmajfault", "read_p99_us"}),
+    ],
+)
+def test_a_suite_keeps_what_its_tables_are_made_of(
+    tmp_path: Path, headline: Sequence[Headline], kept: set[str]
+) -> None:
+    whole, path = measured(headline), tmp_path / "suite.json"
+    with SuiteFile(path) as file:
+        file.begin(whole, whole.raw[:3])
+        for boot in whole.raw[3:]:
+            made = file.add(whole.experiment, boot)
+    (small,) = load(path)
+    assert small == made == what_is_kept(small)
+    for boot, before in zip(small.raw, whole.raw, strict=True):
+        assert boot.metrics == {name: before.metrics[name] for name in ALWAYS | kept}
+        assert (boot.kernel, boot.boot, boot.seed) == (before.kernel, before.boot, before.seed)
+        assert boot.problems == before.problems
+        assert not boot.latency and not boot.timeline and not boot.real_seconds
+    assert harm([small]) == harm([whole])
+    assert compare([Named("a", small)]) == compare([Named("a", whole)])
+
+
+def test_boots_that_tell_less_do_not_change_what_is_kept_of_others(tmp_path: Path) -> None:
+    """The first boot may be of a guest that died before it told anything."""
+    whole, path = measured([SECONDS]), tmp_path / "suite.json"
+    dead = whole.raw[0].model_copy(update={"metrics": {}})
+    with SuiteFile(path) as file:
+        file.begin(whole, [])
+        for boot in (dead, *whole.raw[1:]):
+            file.add(whole.experiment, boot)
+    (small,) = load(path)
+    assert small == what_is_kept(RunResult.from_boots(whole, [dead, *whole.raw[1:]]))
 
 
 def begin(path: Path, old: RunResult, **changes: object) -> list[BootRecord]:

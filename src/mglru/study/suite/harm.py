@@ -14,7 +14,7 @@ from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import BootRecord, RunResult, series_of
 from mglru.series.state import MARK, is_of_another_state
 from mglru.source.kernel_id import KernelId
-from mglru.study.suite.measures import MEASURES, HarmFigure, figures
+from mglru.study.suite.measures import KILLS, MEASURES, HarmFigure, figures
 
 # From here on it is harm, unless --allow says otherwise: what the lab can tell from chance.
 ALLOWED = 1.02
@@ -206,7 +206,7 @@ def _bad_boots(run: RunResult, kernel: str) -> dict[int, str]:
 
 
 def _killed(record: BootRecord) -> bool:
-    return record.metrics.get("oom_kill", 0) > 0
+    return record.metrics.get(KILLS, 0) > 0
 
 
 def _failed(
@@ -222,7 +222,7 @@ def _failed(
     failed = Worst(
         ratio=math.inf,
         point=run.experiment,
-        metric="oom_kill" if verb == "killed" else "problems",
+        metric=KILLS if verb == "killed" else "problems",
         reference=reference,
         worst_seed=seed,
         worst_ratio=math.inf,

@@ -22,6 +22,9 @@ EVICTED, EVICTED_FLOOR_PAGES = "pgsteal", 256.0
 # What all steps that are counted take together.
 WHOLE_RUN = "elapsed_seconds"
 
+# Above 0 in a boot in which the kernel killed for want of memory.
+KILLS = "oom_kill"
+
 READ, WRITTEN, SECONDS, TAIL = "pages read", "pages written", "seconds", "tail latency"
 MEASURES = (READ, WRITTEN, SECONDS, TAIL)
 
@@ -83,6 +86,16 @@ def figures(run: RunResult) -> list[HarmFigure]:
     if TAIL not in kinds:
         fixed += [_tail(name) for name in sorted(there) if _EVERY_TAIL.search(name)]
     return [figure for figure in (*fixed, *shown) if figure.metric in there]
+
+
+def metrics_of_tables(run: RunResult) -> set[str]:
+    """Return the metrics of a run that tables are made of: judged, shown, or telling of a kill.
+
+    These are all that a suite's file keeps: boots made before a measure looks at another metric
+    lack it, and have to be made again (`--anew`).
+    """
+    judged = (figure.metric for figure in figures(run))
+    return {KILLS, *(headline.name for headline in run.headline), *judged}
 
 
 def _headline(headline: Headline) -> HarmFigure | None:
