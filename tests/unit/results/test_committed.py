@@ -9,7 +9,10 @@ import subprocess
 import pytest
 
 from mglru.core.paths import REPO, RESULTS
+from mglru.results.folders import result_files
+from mglru.results.result_file import load
 from mglru.run.provenance import DIRTY
+from mglru.study.suite.file import what_is_kept
 
 MOST_BYTES = 20_000_000
 # Recorded from trees that no commit has, before that was refused. The list may only shrink.
@@ -53,3 +56,8 @@ def test_results_are_of_commits() -> None:
     }
     assert not found - FROM_CHANGED_TREES, "record from a clone"
     assert not FROM_CHANGED_TREES - found, "recorded again: take it off the list"
+
+
+def test_recorded_suites_have_what_a_suite_file_keeps() -> None:
+    for path in result_files([RESULTS / "suites"]):
+        assert all(run == what_is_kept(run) for run in load(path)), f"{path}: record it again"
