@@ -21,7 +21,6 @@ FROM_CHANGED_TREES = {
     "memory-and-swap/kernel-build",
     "out-of-memory/oom-aging",
     "sweep/get-scan",
-    "sweep/ycsb-b",
 }
 
 
