@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mglru.core.figures import factor
 from mglru.results.baseline import STOCK
-from mglru.results.compare import Cell, Named, compare
+from mglru.results.compare import Cell, Named, Row, compare
 from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import RunResult
 from mglru.results.tables import ARROWS, cell_markdown, markdown_row, times
@@ -23,6 +23,8 @@ MOST_ROWS = 13
 # README has both in one table.
 HEADLINE_ROWS = 13
 MOST_WORSE = 7
+# What README calls metrics that the harm suite's measures stand for.
+WORDS = {"pgpgin": MEASURES[0], "written_kb": MEASURES[1], "oom_kill": "out-of-memory kills"}
 # As much as counts where it is worse; better by less is in docs/use/results.md.
 BETTER_FROM = ALLOWED
 LEGEND = (
@@ -83,6 +85,9 @@ def headline(runs: Sequence[RunResult]) -> str:
     heads = ("workload", "what", "ratio", "seeds")
     rows = [markdown_row(line.cells) for line in shown]
     lines = [
+        f"Ratios of {KERNEL}, less is better: to the better of stock {STOCK} and 7.3 where worse, "
+        f"else to {STOCK}.",
+        "",
         markdown_row(heads),
         markdown_row(["---", "---", "---:", "---:"]),
         *rows,
@@ -190,15 +195,21 @@ def _better(runs: Sequence[RunResult], *, short: bool = False) -> list[OverviewL
         size = factor(row.better, ours.ratio) if ours else None
         if size is None or size < BETTER_FROM:
             continue
-        what = f"{row.label} {ARROWS[row.better]}" if row.better else row.label
         if short:
-            ours_only = (_name(run), f"better: {what}", _ratio(ours), _seeds(run))
-            lines.append(OverviewLine(size, ours_only))
+            what = f"better: {_in_words(row)}"
+            lines.append(OverviewLine(size, (_name(run), what, _ratio(ours), _seeds(run))))
             continue
+        what = f"{row.label} {ARROWS[row.better]}" if row.better else row.label
         shown = (_ratio(cells.get(name)) for name in ("6.12@classic", "7.3", KERNEL))
         published = times(row.published.ratio) if row.published else ""
         lines.append(OverviewLine(size, (_name(run), what, *shown, published, _seeds(run))))
     return lines
+
+
+def _in_words(row: Row) -> str:
+    """Return what a row is of; with an arrow only where more is better."""
+    label = WORDS.get(row.metric, row.label)
+    return f"{label} {ARROWS['higher']}" if row.better == "higher" else label
 
 
 def _ratio(cell: Cell | None) -> str:

@@ -60,6 +60,8 @@ def times(ratio: float | None) -> str:
         return ""
     if ratio >= 100:
         return f"{ratio:,.0f}x"
+    if 0 < ratio < 0.001:
+        return "<0.001x"
     return f"{ratio:.2f}x" if ratio >= 0.1 or ratio == 0 else f"{ratio:.2g}x"
 
 

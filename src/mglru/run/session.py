@@ -120,9 +120,13 @@ class Session:
             if self._file:
                 self._file.add(record)
 
+        self.boot(jobs, keep)
+        return RunResult.from_boots(prepared.info, in_order(prepared.info, records))
+
+    def boot(self, jobs: Sequence[Job], keep: Callable[[BootRecord], None]) -> None:
+        """Boot the jobs of one prepared run, as many at once as fit; each record goes to `keep`."""
         if jobs:
             run_jobs(jobs, self.ui, keep, parallel_boots(jobs[0].experiment))
-        return RunResult.from_boots(prepared.info, in_order(prepared.info, records))
 
     def boot_plain(self, name: str, kernel: KernelId, plain: PlainBoot, directory: Path) -> Judged:
         """Boot one of the session's kernels on its machine, without an experiment, and judge it.

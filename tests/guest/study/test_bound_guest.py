@@ -13,6 +13,7 @@ from mglru.experiment.dataset import FileDataset
 from mglru.experiment.load import load_experiment
 from mglru.run.boots import run_job
 from mglru.run.jobs import Job, make_jobs
+from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import bound as bounds
 from support.guests import kernel_build
@@ -56,17 +57,19 @@ def reads(tmp_path: Path) -> Job:
 def test_every_page_that_a_guest_reads_is_recorded_and_what_the_kernel_did_with_it(
     reads: Job,
 ) -> None:
-    bound = bounds.find_bound([reads], "6.12", Ui(quiet=True))
+    kernel = KernelId.parse("6.12")
+    session = Session([kernel], (), Ui(quiet=True), builds={kernel: kernel_build("6.12")})
+    bound = bounds.find_bound(session, [reads], "6.12")
     # shuf reads a page of it, too.
     assert bound.accesses == 2048 * 2 + 512 * 3 + 1
     assert bound.pages == bound.first_time == 2048
     assert 500 <= bound.capacity_pages <= 1024
-    kernel = bound.kernels["6.12"]
+    outcome = bound.kernels["6.12"]
     # In so little memory a batch of reclaim is a large part, and the kernel is far from LRU.
-    assert bound.policies["Belady"].misses < bound.policies["LRU"].misses <= kernel.misses
-    assert kernel.misses < bound.accesses
+    assert bound.policies["Belady"].misses < bound.policies["LRU"].misses <= outcome.misses
+    assert outcome.misses < bound.accesses
     # The kernel counts pages that were read ahead for nothing, too.
-    assert kernel.workingset_refault_file == kernel.refaults + kernel.unused
+    assert outcome.workingset_refault_file == outcome.refaults + outcome.unused
 
 
 def test_recording_does_not_change_the_run(reads: Job, tmp_path: Path) -> None:

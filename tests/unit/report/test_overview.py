@@ -71,6 +71,7 @@ def test_readme_has_the_worst_first_in_one_table() -> None:
         "| good | better: ops_per_second ↑ | 2.00x | 1 |",
         "| worst | better: ops_per_second ↑ | 1.50x | 1 |",
     ]
+    assert overview.headline(runs).startswith("Ratios of 6.12+next, less is better: to the better")
     many = [run_of(f"w{at}", [110 + at], [150]) for at in range(20)]
     assert len([line for line in overview.headline(many).splitlines() if "| 1 |" in line]) == 13
 

@@ -12,13 +12,13 @@ from typing import TypeVar
 from mglru.core.cache import scratch
 from mglru.core.errors import LabError, UsageError
 from mglru.core.sizes import PAGE_BYTES
-from mglru.core.ui import Ui
 from mglru.experiment.spec import RECORDER, Experiment
 from mglru.guest.plan import ACCESSES
 from mglru.guest.programs import guest_program
 from mglru.results.model import BootRecord
-from mglru.run.boots import failures, run_jobs
-from mglru.run.jobs import Job, parallel_boots
+from mglru.run.boots import failures
+from mglru.run.jobs import Job
+from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import models
 from mglru.study.bound.accesses import Accesses, read_accesses
@@ -61,9 +61,9 @@ def check(experiment: Experiment) -> None:
 
 
 def find_bound(
+    session: Session,
     jobs: Sequence[Job],
     reference: str,
-    ui: Ui,
     *,
     capacity: int | None = None,
     keep: Path | None = None,
@@ -72,9 +72,9 @@ def find_bound(
     """Record a boot of each kernel, then simulate what one of them saw.
 
     Args:
+        session: boots, and gets the progress.
         jobs: one boot of each kernel, all with the same seed.
         reference: the kernel whose accesses are simulated.
-        ui: gets the progress.
         capacity: of the simulated caches, in pages; None: what that kernel's cgroup had of
             files on average.
         keep: where its accesses are written, in libCacheSim's format oracleGeneral.
@@ -84,13 +84,13 @@ def find_bound(
         UsageError: see `check`; or nothing was accessed.
         LabError: a boot failed, or its accesses could not be read.
     """
-    recorded = record(jobs, ui, read_accesses)
+    recorded = record(session, jobs, read_accesses)
     boot, accesses = recorded[reference]
     pages = capacity or capacity_pages(boot)
     if keep:
         write_requests(keep, accesses.pages)
     policies = POLICIES | LEARNED if learned else POLICIES
-    with ui.bar(f"simulating {len(policies)} policies", len(policies)) as update:
+    with session.ui.bar(f"simulating {len(policies)} policies", len(policies)) as update:
         outcomes = simulate(accesses, pages, update, policies)
     outcomes |= blind_bounds(accesses, pages)
     return Bound(
@@ -131,7 +131,7 @@ def blind_bounds(accesses: Accesses, capacity: int) -> dict[str, Simulated]:
 
 
 def record(
-    jobs: Sequence[Job], ui: Ui, read: Callable[[Path], Seen]
+    session: Session, jobs: Sequence[Job], read: Callable[[Path], Seen]
 ) -> dict[str, tuple[BootRecord, Seen]]:
     """Record a boot of each kernel; return its record, and what `read` makes of the recording.
 
@@ -140,7 +140,7 @@ def record(
         LabError: a boot failed, or its accesses could not be read.
     """
     check(jobs[0].experiment)
-    guest_program(RECORDER, note=ui.note)
+    guest_program(RECORDER, note=session.ui.note)
     recorded: dict[str, tuple[BootRecord, Seen]] = {}
     with scratch("record") as directory:
         homes = {str(job.kernel): directory / str(job.number) / str(job.kernel) for job in jobs}
@@ -152,7 +152,7 @@ def record(
             recorded[record.kernel] = record, read(homes[record.kernel] / ACCESSES)
 
         recording = [replace(job, recording=homes[str(job.kernel)]) for job in jobs]
-        run_jobs(recording, ui, keep, parallel_boots(jobs[0].experiment))
+        session.boot(recording, keep)
     return recorded
 
 

@@ -13,9 +13,9 @@ from rich.table import Table
 
 from mglru.core.cache import scratch
 from mglru.core.errors import UsageError
-from mglru.core.ui import Ui
 from mglru.results.tables import text_console
 from mglru.run.jobs import Job
+from mglru.run.session import Session
 from mglru.source.kernel_id import KernelId
 from mglru.study.bound import models
 from mglru.study.bound.accesses import read_requests
@@ -74,12 +74,12 @@ def model_of(kernel: KernelId) -> str:
     )
 
 
-def compare(jobs: Sequence[Job], ui: Ui, keep: Path | None = None) -> list[Compared]:
+def compare(session: Session, jobs: Sequence[Job], keep: Path | None = None) -> list[Compared]:
     """Record a boot of each kernel, and run its model on what it saw.
 
     Args:
+        session: boots, and gets the progress.
         jobs: one boot of each kernel.
-        ui: gets the progress.
         keep: the directory where the traces stay, as EXPERIMENT-KERNEL.trace.
 
     Raises:
@@ -88,7 +88,7 @@ def compare(jobs: Sequence[Job], ui: Ui, keep: Path | None = None) -> list[Compa
     """
     chosen = {str(job.kernel): model_of(job.kernel) for job in jobs}
     experiment = jobs[0].experiment.name
-    recorded = record(jobs, ui, read_requests)
+    recorded = record(session, jobs, read_requests)
     found = []
     with _directory(keep) as directory:
         for kernel, (boot, requests) in recorded.items():
@@ -106,7 +106,7 @@ def compare(jobs: Sequence[Job], ui: Ui, keep: Path | None = None) -> list[Compa
                 kernel_pages=requests.arrived,
                 model_pages=misses[chosen[kernel]],
             )
-            ui.note(f"{experiment}, {kernel}: the model {one.model} is {one.off:+.1%} off")
+            session.ui.note(f"{experiment}, {kernel}: the model {one.model} is {one.off:+.1%} off")
             found.append(one)
     return found
 

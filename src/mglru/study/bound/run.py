@@ -69,7 +69,7 @@ def run_bound(
     with OnceFile.wanted(json_file) as file:
         session = Session(boots.kernels, boots.own_sources, ui)
         jobs = session.prepare(experiment, boots=1, seed=boots.seed).jobs
-        found = find_bound(jobs, reference, ui, capacity=capacity, keep=keep, learned=learned)
+        found = find_bound(session, jobs, reference, capacity=capacity, keep=keep, learned=learned)
         settings = [str(setting) for setting in boots.settings]
         found = found.model_copy(update={"settings": settings, "lab_commit": lab_commit()})
         if file:
@@ -109,7 +109,7 @@ def compare_models(
     for experiment in experiments:
         jobs = session.prepare(experiment, boots=1, seed=boots.seed).jobs
         try:
-            found += compare(jobs, ui, keep)
+            found += compare(session, jobs, keep)
         except LabError as error:
             ui.warn(f"{experiment.name}: {error}")
             failed.append(error)
