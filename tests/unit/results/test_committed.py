@@ -14,12 +14,11 @@ from mglru.results.result_file import load
 from mglru.run.provenance import DIRTY
 from mglru.study.suite.file import what_is_kept
 
-MOST_BYTES = 20_000_000
+# 20 MB of what a server sends that has packed its history well (`git repack -adf --window=50`, a
+# minute and a half: too long for a test). What git packs in passing is a tenth more.
+MOST_BYTES = 22_000_000
 # Recorded from trees that no commit has, before that was refused. The list may only shrink.
 FROM_CHANGED_TREES = {
-    "containers/siblings",
-    "memory-and-swap/kernel-build",
-    "out-of-memory/oom-aging",
     "sweep/get-scan",
 }
 
