@@ -40,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, cache: Path) -> dict[str, Any]:
     """What is asked of the recording, which gives a bound that is known beforehand."""
     found: dict[str, Any] = {"bound": make_bound()}
 
-    def find_bound(_jobs: Any, reference: str, _ui: Any, **more: Any) -> Bound:
+    def find_bound(_session: Any, _jobs: Any, reference: str, **more: Any) -> Bound:
         found.update(more, reference=reference)
         made = found["bound"]
         assert isinstance(made, Bound)
