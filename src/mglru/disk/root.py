@@ -43,7 +43,7 @@ HOST_PROGRAMS = (
     *("sort", "split", "stat", "stdbuf", "sync", "tail", "tee", "test", "timeout", "touch", "tr"),
     *("true", "truncate", "uniq", "wc", "yes"),
     *("chrt", "mkswap", "mount", "nice", "setsid", "swapoff", "swapon", "taskset", "umount"),
-    *("find", "grep", "mawk", "sed", "tar", "xargs"),
+    *("cmp", "diff", "find", "grep", "gzip", "mawk", "sed", "tar", "xargs"),
 )
 DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 # Not what the host's alternatives have chosen.
