@@ -15,7 +15,7 @@ from mglru.results.model import RunResult
 from mglru.results.tables import ARROWS, cell_markdown, markdown_row, times
 from mglru.series.state import FOOTNOTE, MARK, is_of_another_state
 from mglru.study.suite.harm import ALLOWED, Worst, harm
-from mglru.study.suite.measures import MEASURES
+from mglru.study.suite.measures import KILLS, MEASURES, READ, WRITTEN
 
 KERNEL = "6.12+next"
 # A line for each workload, and no more of either table than one sees at once.
@@ -24,7 +24,7 @@ MOST_ROWS = 13
 HEADLINE_ROWS = 13
 MOST_WORSE = 7
 # What README calls metrics that the harm suite's measures stand for.
-WORDS = {"pgpgin": MEASURES[0], "written_kb": MEASURES[1], "oom_kill": "out-of-memory kills"}
+WORDS = {"pgpgin": READ, "written_kb": WRITTEN, KILLS: "out-of-memory kills"}
 # As much as counts where it is worse; better by less is in docs/use/results.md.
 BETTER_FROM = ALLOWED
 LEGEND = (

@@ -318,7 +318,10 @@ def test_numbers_for_people(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "text"),
-    [(1.854, "1.85x"), (39.2, "39.20x"), (1234, "1,234x"), (0.0123, "0.012x"), (8e-5, "<0.001x")],
+    [
+        *((1.854, "1.85x"), (0.5, "0.50x"), (39.2, "39.20x"), (1234, "1,234x")),
+        *((0.0123, "0.012x"), (8e-5, "<0.001x")),
+    ],
 )
 def test_ratios_for_people(ratio: float, text: str) -> None:
     assert tables.times(ratio) == text
