@@ -33,6 +33,7 @@ ONLY_NAMES = (
     "16cbc517a29aab1213e5ea5f7def9e1103ce51ba",
     "cfce329afcb3ea96d4f1695cfd11cb7568db2e4e",
     "09a7e70b8b6aec4c6606ed790b8d15b49f284851",
+    "7c65d974d7d3516a4a24c98bb8f30d7671e2fbcb",
 )
 
 
