@@ -77,6 +77,7 @@ class PlainBoot:
         options: words for the kernel's command line.
         files: of the host, that the plan names.
         disk: the image that the plan copies to the guest's disk.
+        movable_mb: see `BootRequest`.
         findings: kinds of trouble in the console log that are no problem.
     """
 
@@ -87,6 +88,7 @@ class PlainBoot:
     options: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     disk: Path | None = None
+    movable_mb: int = 0
     findings: tuple[str, ...] = ()
 
 
@@ -117,6 +119,7 @@ def boot_plain(
         options=plain.options,
         files=plain.files,
         disk=plain.disk,
+        movable_mb=plain.movable_mb,
     )
     expected = Expectation(recipe.kernel, recipe, plain.findings, MACHINES[machine].walks)
     return boot_and_judge(name, request, expected, directory, machine)

@@ -45,6 +45,8 @@ MM = (
 PROGRAMS = (*(f"cgroup/{name}" for name in CGROUP), *(f"mm/{name}" for name in MM))
 BEFORE = {"cgroup/test_zswap": "echo 1 > /sys/module/zswap/parameters/enabled;"}
 MEMORY_MB = 2048
+# So that reclaim which may not use all zones is tried, where the machine has several.
+MOVABLE_MB = MEMORY_MB // 2
 DISK_MB = 512
 SWAP_MB = 512
 PROGRAM_LIMIT_SECONDS = 120
@@ -154,6 +156,7 @@ def run_selftests(session: Session, kernel: KernelId, programs: Mapping[str, Pat
         virtual_time=board.time == "instructions",
         files=tuple(programs.values()),
         disk=image,
+        movable_mb=MOVABLE_MB if board.zones else 0,
         findings=EXPECTED,
     )
     with scratch("selftests") as directory:
