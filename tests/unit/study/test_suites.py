@@ -17,7 +17,7 @@ from mglru.experiment.load import load_experiment
 from mglru.experiment.settings import Setting
 from mglru.experiment.spec import Experiment
 from mglru.results.compare import Named, compare
-from mglru.results.model import BootRecord, Headline, RunResult
+from mglru.results.model import BootRecord, Headline, MachineProvenance, RunResult
 from mglru.results.result_file import load
 from mglru.results.timeline import Timeline
 from mglru.run import jobs, resume
@@ -31,6 +31,7 @@ from mglru.study.suite.harm import harm
 from mglru.study.suite.plan import SuitePlan, WantedSuite, check_machine
 from mglru.study.suite.run import BegunSuite
 from support.made_runs import made_info, made_run
+from support.provenance import SERIES
 
 STEP = '[[steps]]\nlabel = "read"\nargv = ["/bin/true", "{lag}"]\n'
 FAMILY = f"""
@@ -280,6 +281,20 @@ def test_only_what_changed_is_renewed(
         points = [Prepared(info, [])]
         begun = suite_run.begin(points, file, {old.experiment: old}, "a", renew=True)
     assert [boot.kernel for boot in begun.runs[info.experiment].raw] == kept
+
+
+@pytest.mark.parametrize(("series", "kept"), [(SERIES, [STOCK, NEXT]), ("9" * 64, [])])
+def test_in_real_time_all_boots_are_renewed_or_none(
+    monkeypatch: pytest.MonkeyPatch, series: str, kept: list[str]
+) -> None:
+    monkeypatch.setattr(resume, "_same_guest", lambda _commit: True)
+    old = made_run({STOCK: {"x": [1.0]}, NEXT: {"x": [1.0]}})
+    info = made_info([STOCK, NEXT], series=series)
+    real = MachineProvenance(virtual_time=False)
+    info = info.model_copy(
+        update={"provenance": info.provenance.model_copy(update={"machine": real})}
+    )
+    assert [boot.kernel for boot in resume.unchanged_boots(old, info)] == kept
 
 
 def test_guests_of_no_known_commit_are_not_taken_for_the_same() -> None:
