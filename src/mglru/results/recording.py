@@ -10,8 +10,11 @@ from mglru.core.errors import LabError, UsageError
 from mglru.core.paths import REPO, RESULTS
 from mglru.series.state import is_of_another_state
 
-# What decides a result.
-DECISIVE = ("patches", "experiments", "guest", "src", "kconfig", "requirements.txt")
+# What decides a result. Cover letters and other prose in these folders do not.
+DECISIVE = (
+    *("patches", "experiments", "guest", "src", "kconfig", "requirements.txt"),
+    ":(exclude)*.md",
+)
 SHOWN = 3
 
 

@@ -109,7 +109,7 @@ def test_the_command_says_what_is_wrong(
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with a source and a folder of results, both committed."""
-    for name in ("src/a.py", "results/old.json", "docs/x.md"):
+    for name in ("src/a.py", "results/old.json", "docs/x.md", "patches/cover.md"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("1\n")
 
@@ -128,6 +128,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_clean_tree_is_recorded_whatever_else_differs(repository: Path) -> None:
     (repository / "docs" / "x.md").write_text("2\n")
+    (repository / "patches" / "cover.md").write_text("2\n")
     (repository / "results" / "new.json").write_text("2\n")
     recording.check_clean(repository / "results" / "new.json")
     assert not str(provenance.lab_commit()).endswith("-dirty")
