@@ -12,7 +12,12 @@ from mglru.series.state import is_of_another_state
 
 # What decides a result. Cover letters and other prose in these folders do not.
 DECISIVE = (
-    *("patches", "experiments", "guest", "src", "kconfig", "requirements.txt"),
+    "patches",
+    "experiments",
+    "guest",
+    "src",
+    "kconfig",
+    "requirements.txt",
     ":(exclude)*.md",
 )
 SHOWN = 3
