@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mglru.core.figures import factor
@@ -14,7 +14,7 @@ from mglru.results.marks import MIN_PAIRS
 from mglru.results.model import RunResult
 from mglru.results.tables import ARROWS, cell_markdown, markdown_row, times
 from mglru.series.state import FOOTNOTE, MARK, is_of_another_state
-from mglru.study.suite.harm import ALLOWED, Worst, harm
+from mglru.study.suite.harm import ALLOWED, FamilyHarm, Worst, harm
 from mglru.study.suite.measures import KILLS, MEASURES, READ, WRITTEN
 
 KERNEL = "6.12+next"
@@ -103,10 +103,8 @@ def headline(runs: Sequence[RunResult]) -> str:
 
 def _worst(runs: Sequence[RunResult]) -> list[OverviewLine]:
     """Return the families that are worse, each with the measure that is worst."""
-    judged = [_judged(run) for run in runs]
-    by_name = {run.experiment: run for run in judged}
     lines = []
-    for family in harm(judged):
+    for family, by_name in _families(runs):
         if family.largest <= ALLOWED:
             continue
         measure, worst = max(family.worst.items(), key=lambda item: item[1].ratio)
@@ -159,12 +157,18 @@ def _judged(run: RunResult) -> RunResult:
     return run.model_copy(update={"kernels": order})
 
 
+def _families(runs: Sequence[RunResult]) -> Iterator[tuple[FamilyHarm, dict[str, RunResult]]]:
+    """Yield each family of each machine, with its runs by name: machines do not compare."""
+    judged = [_judged(run) for run in runs]
+    for machine in sorted({run.machine for run in judged}):
+        by_name = {run.experiment: run for run in judged if run.machine == machine}
+        yield from ((family, by_name) for family in harm(by_name.values()))
+
+
 def _worse(runs: Sequence[RunResult]) -> list[OverviewLine]:
     """Return the families in which some measure is above what is allowed, with all that are."""
-    judged = [_judged(run) for run in runs]
-    by_name = {run.experiment: run for run in judged}
     lines = []
-    for family in harm(judged):
+    for family, by_name in _families(runs):
         if family.largest > ALLOWED:
             points = [by_name[worst.point] for worst in family.worst.values()]
             cells = (_worse_cell(family.worst.get(measure)) for measure in MEASURES)

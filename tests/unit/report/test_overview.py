@@ -62,6 +62,15 @@ def test_worse_stands_above_better_and_the_worst_first() -> None:
     ]
 
 
+def test_a_family_of_another_machine_is_another_line() -> None:
+    other = run_of("bad:far", [130] * 5).model_copy(update={"machine": "qemu-smp"})
+    lines = overview.render([run_of("bad:far", [120] * 5), other]).splitlines()
+    assert [line for line in lines if line.startswith("| bad")] == [
+        "| bad (qemu-smp) | **1.30x** |  |  |  | 5 |",
+        "| bad | **1.20x** |  |  |  | 5 |",
+    ]
+
+
 def test_readme_has_the_worst_first_in_one_table() -> None:
     runs = [run_of("bad", [120]), run_of("worst", [300], [150]), run_of("good", [100], [200])]
     rows = [line for line in overview.headline(runs).splitlines() if line.startswith("|")]
