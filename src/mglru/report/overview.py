@@ -161,8 +161,9 @@ def _families(runs: Sequence[RunResult]) -> Iterator[tuple[FamilyHarm, dict[str,
     """Yield each family of each machine, with its runs by name: machines do not compare."""
     judged = [_judged(run) for run in runs]
     for machine in sorted({run.machine for run in judged}):
-        by_name = {run.experiment: run for run in judged if run.machine == machine}
-        yield from ((family, by_name) for family in harm(by_name.values()))
+        there = [run for run in judged if run.machine == machine]
+        by_name = {run.experiment: run for run in there}
+        yield from ((family, by_name) for family in harm(there))
 
 
 def _worse(runs: Sequence[RunResult]) -> list[OverviewLine]:
