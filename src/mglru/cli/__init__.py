@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
+from types import FrameType
 
 import click
 
@@ -24,6 +26,10 @@ Names:    ./mglru kernels, ./mglru experiments
 Exit:     0 fine, 1 an expectation failed, 2 usage, 69 the infrastructure failed
 """
 
+CLEANING_SECONDS = 20.0
+"""After an interrupt others are ignored for so long: what was started is being ended."""
+
+_ignored_until = 0.0
 
 COMMANDS = {
     "Compare kernels": {
@@ -69,8 +75,23 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with one of the documented codes."""
     # A terminated lab must clean up like an interrupted one.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt_once)
+    # A shell lets background jobs ignore it.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt_once)
     sys.exit(_guarded(arguments))
+
+
+def _interrupt_once(_number: int, _frame: FrameType | None) -> None:
+    """Interrupt the lab; a second signal would interrupt its cleaning up, and leave guests running.
+
+    Both a user who presses Ctrl-C twice and `timeout` send two. After a while they count again.
+    """
+    global _ignored_until  # noqa: PLW0603
+    if time.monotonic() < _ignored_until:
+        return
+    _ignored_until = time.monotonic() + CLEANING_SECONDS
+    raise KeyboardInterrupt
 
 
 def _guarded(arguments: Sequence[str] | None) -> int:

@@ -89,14 +89,14 @@ class Lab:
 
     def interrupt(self, process: subprocess.Popen[str], number: signal.Signals) -> str:
         """Send a signal when the stand-in has begun; return stderr once both are gone."""
-        pid = self._wait_for_pid(process)
+        pid = self.wait_for_pid(process)
         process.send_signal(number)
         _out, err = process.communicate(timeout=BUSY_SECONDS)
         assert process.returncode == ExitCode.INTERRUPTED, err
         assert running(pid) == []
         return err
 
-    def _wait_for_pid(self, process: subprocess.Popen[str]) -> int:
+    def wait_for_pid(self, process: subprocess.Popen[str]) -> int:
         deadline = time.monotonic() + BUSY_SECONDS
         while time.monotonic() < deadline:
             if (self.home / "pid").exists() and (text := (self.home / "pid").read_text().strip()):
@@ -120,6 +120,21 @@ class Lab:
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
+
+
+def test_a_second_signal_does_not_stop_the_cleaning_up(lab: Lab, mini_kernel: Path) -> None:
+    lab.stand_in("make", MAKE)
+    process = lab.start("kernel", "build", "6.12", "--source", mini_kernel)
+    pid = lab.wait_for_pid(process)
+    for _ in range(3):
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+    _out, err = process.communicate(timeout=BUSY_SECONDS)
+    assert process.returncode == ExitCode.INTERRUPTED, err
+    assert err.splitlines()[-1] == "mglru: interrupted; finished work is kept"
+    assert "Traceback" not in err
+    assert running(pid) == []
+    assert lab.leftovers() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
